@@ -1,6 +1,7 @@
 //! Splits a text into sentences that may state something: headings, rules and questions are none.
 
 use crate::retrieval::chunk::sentences::sentences;
+use crate::retrieval::corpus::Marks;
 use std::ops::Range;
 
 /// A sentence, an item of a list or a row of a table.
@@ -24,13 +25,23 @@ const OF_THE_TEXT: &[&str] =
 /// Fewest words on each side of a semicolon that separates two statements.
 const CLAUSE: usize = 4;
 
-/// The statements of `text`, in order.
-pub(super) fn cut(text: &str) -> Vec<Cut> {
+/// The statements of `text`, in order. `marks` are those of its format: rows and items state something without a full stop.
+pub(super) fn cut(text: &str, marks: &Marks) -> Vec<Cut> {
     let mut headings: Vec<(usize, String)> = Vec::new();
     let mut table: Option<(usize, String)> = None;
     let mut found = Vec::new();
-    for range in sentences(text).into_iter().flat_map(|range| lines_of_tables(text, range)) {
+    let ranges = sentences(text).into_iter().flat_map(|range| lines_of_tables(text, range));
+    for range in ranges.flat_map(|range| marks.items_within(text, range)) {
         let own = text[range.clone()].trim();
+        if marks.is_item(text, range.start) {
+            if !marks.is_head(range.start) && states(own) && !own.ends_with('?') {
+                let above = [path(&headings), marks.above(text, range.start).unwrap_or_default().to_owned()];
+                let heading = above.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" > ");
+                found.push(Cut { range, heading });
+            }
+            table = None;
+            continue;
+        }
         if let Some((level, title)) = heading(text, &range) {
             headings.retain(|(above, _)| *above < level);
             headings.push((level, title));
@@ -167,10 +178,10 @@ fn states(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::cut;
+    use super::{Marks, cut};
 
     fn cuts(text: &str) -> Vec<(String, String)> {
-        cut(text).into_iter().map(|cut| (cut.heading, text[cut.range].to_owned())).collect()
+        cut(text, &Marks::default()).into_iter().map(|cut| (cut.heading, text[cut.range].to_owned())).collect()
     }
 
     fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {

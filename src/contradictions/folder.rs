@@ -6,7 +6,7 @@ use super::words::Words;
 use crate::error::{MootError, Result};
 use crate::question::{self, Origin};
 use crate::retrieval::Exact;
-use crate::retrieval::corpus::{Corpus, Document, note_lines, skipped_lines};
+use crate::retrieval::corpus::{Corpus, Document, Marks, note_lines, skipped_lines};
 use crate::units::plural;
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
@@ -139,7 +139,7 @@ impl Folder {
                 folder.sources[first].copies.push(document.name.clone());
                 continue;
             }
-            let pieces = cut(&document.text);
+            let pieces = cut(&document.text, &Marks::default());
             folder.sources.push(source);
             let name = document.name.clone();
             folder.take(&document.text, &pieces, |range| {
@@ -228,7 +228,7 @@ impl Folder {
             }
         };
         debug_assert!(index + 1 == self.sources.len() || document.record_line().is_none());
-        let pieces = cut(&document.text);
+        let pieces = cut(&document.text, document.marks());
         let ranges: Vec<_> = pieces.iter().map(|piece| piece.range.clone()).collect();
         let mut origins = document.origins(&ranges).into_iter();
         self.take(&document.text, &pieces, |_| origins.next().unwrap_or_else(|| unknown(&document.file)));

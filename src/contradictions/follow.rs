@@ -22,7 +22,7 @@ pub enum Event {
         /// of so many.
         of: usize,
     },
-    /// Claims whose vectors are computed.
+    /// Texts of claims whose vectors are computed, two a claim.
     Embedding {
         /// So many,
         done: usize,

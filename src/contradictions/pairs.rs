@@ -2,7 +2,7 @@
 
 use super::claims::Claim;
 use super::folder::Folder;
-use super::signals::Signals;
+use super::signals::{Likeness, Signals};
 use crate::error::Result;
 use crate::retrieval::{Embedder, Side};
 use moot_models::kernels::math::ln;
@@ -16,8 +16,8 @@ const BATCH: usize = 64;
 /// Nearest claims that are looked at for each claim.
 const NEAREST: usize = 24;
 
-/// The least cosine of a candidate.
-const NEAR: f32 = 0.3;
+/// The least mean of cosines of a candidate.
+const NEAR: f64 = 0.3;
 
 /// The least promise of a pair that is labelled.
 const PROMISING: f64 = 1.5;
@@ -27,8 +27,8 @@ const PROMISING: f64 = 1.5;
 pub(super) struct Pair {
     /// Indices of the claims, the lower one first.
     pub(super) of: (usize, usize),
-    /// Each is the nearest claim of another document to the other one: they are labelled, however little they promise.
-    mutual: bool,
+    /// One is the nearest claim of another document to the other one: they are labelled, however little they promise.
+    nearest: bool,
     pub(super) signals: Signals,
 }
 
@@ -36,33 +36,45 @@ impl Pair {
     /// The most promising first.
     fn order(&self, other: &Self) -> Ordering {
         let by_promise = || other.signals.promise().total_cmp(&self.signals.promise());
-        other.mutual.cmp(&self.mutual).then_with(by_promise).then(self.of.cmp(&other.of))
+        other.nearest.cmp(&self.nearest).then_with(by_promise).then(self.of.cmp(&other.of))
     }
 }
 
 /// Vectors of length 1, one a claim.
-pub(super) struct Vectors {
+struct Table {
     values: Vec<f32>,
     dimension: usize,
 }
 
+/// Vectors of claims.
+pub(super) struct Vectors {
+    /// Of each sentence, with its subject where it begins with a pronoun.
+    alone: Table,
+    /// Of the same behind the title of its document, which says what a document of another style is about; without an embedder
+    /// there is none.
+    titled: Option<Table>,
+}
+
 impl Vectors {
-    /// By `embedder`; `each` is told how many are done, and may end the work.
+    /// By `embedder`; `each` is told how many of twice the claims are done, and may end the work.
     pub(super) fn embedded(
+        folder: &Folder,
         claims: &[Claim],
         embedder: &dyn Embedder,
         each: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Self> {
-        let mut values = Vec::with_capacity(claims.len() * embedder.dimension());
-        for (number, batch) in claims.chunks(BATCH).enumerate() {
-            each(number * BATCH)?;
-            let texts: Vec<String> = batch.iter().map(Claim::alone).collect();
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            values.extend(embedder.embed(&texts, Side::Passage)?);
-        }
-        let mut this = Self { values, dimension: embedder.dimension() };
-        this.normalise();
-        Ok(this)
+        let mut table = |before: usize, text: &dyn Fn(&Claim) -> String| -> Result<Table> {
+            let mut values = Vec::with_capacity(claims.len() * embedder.dimension());
+            for (number, batch) in claims.chunks(BATCH).enumerate() {
+                each(before + number * BATCH)?;
+                let texts: Vec<String> = batch.iter().map(text).collect();
+                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                values.extend(embedder.embed(&texts, Side::Passage)?);
+            }
+            Ok(Table::normalised(values, embedder.dimension()))
+        };
+        let titled = |claim: &Claim| format!("{}. {}", folder.sources[claim.source()].name(), claim.alone());
+        Ok(Self { alone: table(0, &Claim::alone)?, titled: Some(table(claims.len(), &titled)?) })
     }
 
     /// Of words alone: each stem has a coordinate by its hash, weighted by how rare it is.
@@ -76,18 +88,25 @@ impl Vectors {
                 vector[hash % DIMENSION] += weights.of(word) as f32;
             }
         }
-        let mut this = Self { values, dimension: DIMENSION };
-        this.normalise();
-        this
+        Self { alone: Table::normalised(values, DIMENSION), titled: None }
     }
 
-    fn normalise(&mut self) {
-        for vector in self.values.chunks_exact_mut(self.dimension) {
+    fn likeness(&self, a: usize, b: usize) -> Likeness {
+        let cosine = f64::from(self.alone.cosine(a, b));
+        let near = self.titled.as_ref().map_or(cosine, |titled| (2.0 * cosine + f64::from(titled.cosine(a, b))) / 3.0);
+        Likeness { cosine, near }
+    }
+}
+
+impl Table {
+    fn normalised(mut values: Vec<f32>, dimension: usize) -> Self {
+        for vector in values.chunks_exact_mut(dimension) {
             let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
             if length > 0.0 {
                 vector.iter_mut().for_each(|x| *x /= length);
             }
         }
+        Self { values, dimension }
     }
 
     fn of(&self, index: usize) -> &[f32] {
@@ -130,21 +149,20 @@ impl Weights {
 
 /// The pairs to be labelled: of each claim the `most` promising, by promise.
 pub(super) fn find(folder: &Folder, claims: &[Claim], vectors: &Vectors, weights: &Weights, most: usize) -> Vec<Pair> {
-    let all: Vec<Vec<(f32, usize)>> =
+    let all: Vec<Vec<(Likeness, usize)>> =
         (0..claims.len()).into_par_iter().map(|claim| nearest(folder, claims, vectors, claim)).collect();
     let first = |claim: usize| all[claim].first().map(|(_, nearest)| *nearest);
     let found: Vec<Vec<Pair>> = all
         .par_iter()
         .enumerate()
         .map(|(a, nearest)| {
-            let pair = |(cosine, b): &(f32, usize)| {
+            let pair = |(likeness, b): &(Likeness, usize)| {
                 let of = (a.min(*b), a.max(*b));
-                let cosine = f64::from(*cosine);
-                let signals = Signals::of(&claims[of.0], &claims[of.1], cosine, &|word| weights.of(word));
-                Pair { of, mutual: first(a) == Some(*b) && first(*b) == Some(a), signals }
+                let signals = Signals::of(&claims[of.0], &claims[of.1], *likeness, &|word| weights.of(word));
+                Pair { of, nearest: first(a) == Some(*b) || first(*b) == Some(a), signals }
             };
             let mut pairs: Vec<Pair> = nearest.iter().map(pair).collect();
-            pairs.retain(|pair| pair.mutual || pair.signals.promise() >= PROMISING);
+            pairs.retain(|pair| pair.nearest || pair.signals.promise() >= PROMISING);
             pairs.sort_by(Pair::order);
             pairs.truncate(most);
             pairs
@@ -163,7 +181,7 @@ pub(super) fn bound(pairs: &mut Vec<Pair>, claims: &[Claim], most: usize) -> usi
     pairs.sort_by(Pair::order);
     pairs.retain(|pair| {
         let sources = [claims[pair.of.0].source(), claims[pair.of.1].source()];
-        let keep = pair.mutual || sources.iter().any(|source| counts.get(source).copied().unwrap_or_default() < most);
+        let keep = pair.nearest || sources.iter().any(|source| counts.get(source).copied().unwrap_or_default() < most);
         if keep {
             sources.iter().for_each(|source| *counts.entry(*source).or_default() += 1);
         }
@@ -174,24 +192,25 @@ pub(super) fn bound(pairs: &mut Vec<Pair>, claims: &[Claim], most: usize) -> usi
 }
 
 /// The nearest claims of other documents, nearest first.
-fn nearest(folder: &Folder, claims: &[Claim], vectors: &Vectors, a: usize) -> Vec<(f32, usize)> {
+fn nearest(folder: &Folder, claims: &[Claim], vectors: &Vectors, a: usize) -> Vec<(Likeness, usize)> {
     let changed = |claim: &Claim| claim.stated.iter().any(|(source, _)| folder.sources[*source].changed);
     let own = changed(&claims[a]);
     let elsewhere = |b: usize| {
         let (one, two) = (&claims[a], &claims[b]);
         b != a && (one.stated.len() > 1 || two.stated.len() > 1 || one.source() != two.source())
     };
-    let mut best: Vec<(f32, usize)> = Vec::with_capacity(NEAREST + 1);
+    let mut best: Vec<(Likeness, usize)> = Vec::with_capacity(NEAREST + 1);
     for b in (0..claims.len()).filter(|&b| elsewhere(b)) {
         if folder.only_changes && !own && !changed(&claims[b]) {
             continue;
         }
-        let cosine = vectors.cosine(a, b);
-        if cosine < NEAR || (best.len() == NEAREST && best.last().is_some_and(|last| last.0 >= cosine)) {
+        let likeness = vectors.likeness(a, b);
+        let near = likeness.near;
+        if near < NEAR || (best.len() == NEAREST && best.last().is_some_and(|(last, _)| last.near >= near)) {
             continue;
         }
-        let at = best.partition_point(|(other, _)| *other >= cosine);
-        best.insert(at, (cosine, b));
+        let at = best.partition_point(|(other, _)| other.near >= near);
+        best.insert(at, (likeness, b));
         best.truncate(NEAREST);
     }
     best

@@ -47,8 +47,8 @@ pub fn find(
     let claims = claims::read(folder, &mut Journal::open(cache, "claims.jsonl")?, &stage)?;
     let weights = Weights::of_claims(&claims);
     let vectors = match tools.embedder {
-        Some(embedder) => Vectors::embedded(&claims, embedder, &mut |done| {
-            follow.event(&Event::Embedding { done, of: claims.len() });
+        Some(embedder) => Vectors::embedded(folder, &claims, embedder, &mut |done| {
+            follow.event(&Event::Embedding { done, of: 2 * claims.len() });
             if follow.is_stopped() { Err(MootError::Interrupted) } else { Ok(()) }
         })?,
         None => Vectors::of_words(&claims, &weights),

@@ -6,11 +6,20 @@ use super::quantities::Relation;
 use super::words::{Words, overlap};
 use std::collections::BTreeSet;
 
+/// What the vectors say of two claims.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Likeness {
+    /// Cosine of the sentences.
+    pub(super) cosine: f64,
+    /// Mean of the cosines with and without titles, the latter counted twice.
+    pub(super) near: f64,
+}
+
 /// What code sees of two claims.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Signals {
-    /// Cosine of their vectors.
-    pub(super) cosine: f64,
+    /// What their vectors say.
+    pub(super) likeness: Likeness,
     /// The share of content words that both have, of all.
     pub(super) overlap: f64,
     /// The same, of the shorter one's.
@@ -51,8 +60,8 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Of two claims whose vectors have this cosine; `weight` is a word's.
-    pub(super) fn of(a: &Claim, b: &Claim, cosine: f64, weight: &dyn Fn(&str) -> f64) -> Self {
+    /// Of two claims whose vectors say this; `weight` is a word's.
+    pub(super) fn of(a: &Claim, b: &Claim, likeness: Likeness, weight: &dyn Fn(&str) -> f64) -> Self {
         let (share, contained) = overlap(&a.words.content, &b.words.content, weight);
         let foreign = |own: &Words, other: &Claim| own.names.iter().any(|name| !other.knows(name));
         let subjects = (Words::of(&format!("x {}", a.subject)), Words::of(&format!("x {}", b.subject)));
@@ -61,7 +70,7 @@ impl Signals {
         let apart = |a: &BTreeSet<u32>, b: &BTreeSet<u32>| !a.is_empty() && !b.is_empty() && a.is_disjoint(b);
         let heads = [head(a, b, weight), head(b, a, weight)];
         Self {
-            cosine,
+            likeness,
             overlap: share,
             contained,
             quantities: a.numbers.quantities_with(&b.numbers),
@@ -101,7 +110,7 @@ impl Signals {
         let number = flag(self.quantities == Relation::Differ);
         let date = flag(self.dates == Relation::Differ);
         vec![
-            ("cosine", self.cosine),
+            ("cosine", self.likeness.cosine),
             ("overlap", self.overlap),
             ("number_differs", number),
             ("date_differs", date),
@@ -130,7 +139,7 @@ impl Signals {
     /// How promising a pair is before it is labelled.
     pub(super) fn promise(&self) -> f64 {
         let flag = |flag: bool, weight: f64| if flag { weight } else { 0.0 };
-        2.0 * self.cosine
+        2.0 * self.likeness.near
             + self.overlap
             + self.contained
             + flag(self.differs(), 0.8)

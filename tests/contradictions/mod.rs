@@ -70,12 +70,39 @@ fn find(folder: &Folder) -> Report {
 
 /// They have three of seven words in common and no value that differs: a pair that promises little.
 #[test]
-fn claims_that_are_each_others_nearest_are_labelled() {
+fn the_nearest_claim_of_each_claim_is_labelled() {
     let files = folder(&[
         ("a.txt", "The old harbour crane lifts heavy granite blocks.\n"),
         ("b.txt", "The old harbour crane needs fresh orange paint.\n"),
     ]);
     assert_eq!(find(&read(files.path()).unwrap()).counts.pairs, 1);
+    // Both of b.txt have the claim of a.txt as nearest one.
+    let files = folder(&[
+        ("a.txt", "The old harbour crane lifts heavy granite blocks.\n"),
+        ("b.txt", "The old harbour crane needs fresh orange paint.\n\nThe old harbour crane went to cold Norway.\n"),
+    ]);
+    assert_eq!(find(&read(files.path()).unwrap()).counts.pairs, 2);
+}
+
+/// Neither ends with a full stop; by its looks each could be a heading.
+#[test]
+fn rows_and_list_items_of_markup_are_claims() {
+    let page = "<h1>Tarn Bridge</h1><table><tr><th>Item</th><th>Entry</th></tr><tr><td>Opening</td><td>Opened in May \
+                1876</td></tr><tr><td>Arches</td><td>It has nine arches</td></tr></table><p>It is grey.</p><ul><li>Toll of two \
+                pence a cart</li><li>No dogs</li></ul>";
+    let text = "Tarn Bridge\n\nIt opened in May 1879.\n\nIt has nine arches.\n\nThe toll is two pence a cart.\n";
+    let files = folder(&[("a.html", page), ("b.txt", text)]);
+    let report = find(&read(files.path()).unwrap());
+    let quotes: BTreeSet<&str> = report
+        .labelled
+        .iter()
+        .flat_map(|pair| [&pair["a"], &pair["b"]])
+        .filter_map(|side| side["quote"].as_str())
+        .collect();
+    for quote in ["Opening Opened in May 1876", "Arches It has nine arches", "Toll of two pence a cart"] {
+        assert!(quotes.contains(quote), "{quote}: {quotes:?}");
+    }
+    assert!(!quotes.iter().any(|quote| quote.contains("Item Entry") || quote.contains("No dogs")), "{quotes:?}");
 }
 
 #[test]

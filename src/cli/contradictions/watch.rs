@@ -81,7 +81,7 @@ impl Follow for Bars {
         match *event {
             Event::Documents { .. } => {}
             Event::Reading { done, of } => self.show("passages read", done, of),
-            Event::Embedding { done, of } => self.show("claims embedded", done, of),
+            Event::Embedding { done, of } => self.show("texts of claims embedded", done, of),
             Event::Pairs { claims, pairs, calls } => {
                 self.clear();
                 let (claims, pairs) = (plural(claims, "claim", "claims"), plural(pairs, "pair", "pairs"));

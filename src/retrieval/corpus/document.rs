@@ -1,7 +1,7 @@
 //! A document of a corpus, before it is split into passages.
 
 use super::entry::{Entry, file_name};
-use super::heads::{self, Head};
+use super::marks::Marks;
 use super::position::Cursor;
 use super::source;
 use crate::question::{Origin, Passage};
@@ -30,8 +30,8 @@ pub struct Document {
     /// Notes on how its file was read, one line each: what is missing from the text, and what was assumed.
     pub notes: Vec<String>,
     pub(super) position: Position,
-    /// First rows of tables, in order.
-    pub(super) heads: Vec<Head>,
+    /// What its format says of parts of the text.
+    pub(super) marks: Marks,
     /// The source is the folder's name: the document names none itself.
     pub(in crate::retrieval) by_folder: bool,
     /// The title is the text's first heading: the document names none itself.
@@ -124,7 +124,7 @@ impl Document {
             id,
             notes: Vec::new(),
             position,
-            heads: Vec::new(),
+            marks: Marks::default(),
             by_folder,
             by_heading: false,
         }
@@ -148,6 +148,10 @@ impl Document {
         self.by_heading
     }
 
+    pub(crate) fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
     /// The positions of `ranges` of the text, which are in order.
     pub(crate) fn origins(&self, ranges: &[Range<usize>]) -> Vec<Origin> {
         let mut locator = Locator::new(self);
@@ -168,7 +172,7 @@ impl Document {
     fn passage(&self, range: Range<usize>, locator: &mut Locator<'_>) -> Passage {
         let origin = self.origin(&range, locator);
         let own = self.text[range.clone()].replace('\u{ad}', "");
-        let text = match heads::above(&self.heads, &self.text, range.start) {
+        let text = match self.marks.above(&self.text, range.start) {
             Some(head) => format!("{head}\n\n{own}"),
             None => own,
         };

@@ -1,6 +1,6 @@
 //! Text assembled from runs of letters: white space within a run is collapsed, breaks between runs are kept.
 
-use super::heads::{Head, Tables};
+use super::marks::{Marks, Tables};
 use super::spans::Spans;
 use crate::unicode::baseline::{self, Shift};
 use std::borrow::Cow;
@@ -296,19 +296,19 @@ impl Story {
 
     /// The text, without white space at its ends.
     pub(super) fn finish(self) -> String {
-        self.finish_with_heads().0
+        self.finish_with_marks().0
     }
 
-    /// The text, without white space at its ends, and the first rows of its tables.
-    pub(super) fn finish_with_heads(mut self) -> (String, Vec<Head>) {
+    /// The text, without white space at its ends, and its marks.
+    pub(super) fn finish_with_marks(mut self) -> (String, Marks) {
         while !self.boxes.is_empty() {
             self.close_box();
         }
         self.text.paragraphs = 0;
         self.text.end();
         let text = self.text.flow.finish();
-        let heads = self.tables.finish(&text);
-        (text, heads)
+        let marks = self.tables.finish(&text);
+        (text, marks)
     }
 }
 

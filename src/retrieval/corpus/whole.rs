@@ -2,10 +2,11 @@
 
 use super::document::{Document, Fields, Position};
 use super::entry::{Entry, Kind};
+use super::marks::Marks;
 use super::notes::Notes;
 use super::position::Cursor;
 use super::reader::Reader;
-use super::{heads, html, mail, notebook, rtf};
+use super::{html, mail, marks, notebook, rtf};
 use crate::charset;
 use crate::error::Result;
 use crate::retrieval::text::{self, BOM, FrontMatter, input};
@@ -44,11 +45,11 @@ impl Whole {
     fn document(&mut self) -> Result<Document> {
         let path = self.entry.path.clone();
         let wrong = |(expected, found): (String, String)| input(&path, None, &expected, found);
-        let (mut heads, mut is_marked) = (Vec::new(), false);
+        let (mut marks, mut is_marked) = (Marks::default(), false);
         let (fields, text, position) = match self.entry.kind {
             Kind::Html => {
                 let page = html::page(self.decoded()?).map_err(wrong)?;
-                heads = page.heads;
+                marks = page.marks;
                 (page.fields, page.text, page.position)
             }
             Kind::Rtf => {
@@ -77,12 +78,12 @@ impl Whole {
             return Err(input(&self.entry.path, None, "text", "an empty document"));
         }
         if is_marked {
-            heads = heads::markdown(&text);
+            marks = marks::markdown(&text);
         }
         let headed = is_marked && fields.title.is_none();
         let title = if headed { heading(&text) } else { fields.title };
         let by_heading = headed && title.is_some();
-        Ok(Document { by_heading, heads, ..Document::new(&self.entry, Fields { title, ..fields }, text, position) })
+        Ok(Document { by_heading, marks, ..Document::new(&self.entry, Fields { title, ..fields }, text, position) })
     }
 }
 

@@ -22,7 +22,7 @@ mod writing;
 
 use super::document::{Fields, Position};
 use super::flow::Gap;
-use super::heads::{Head, Tables};
+use super::marks::{Marks, Tables};
 use elements::{BLOCKS, DELETED, LEFT_OUT, OPTIONAL, UNSEEN};
 use open::{MAX_OPEN, Open, TooDeep};
 use raised::{Child, Math, Raised};
@@ -36,7 +36,7 @@ pub(super) struct Page {
     pub(super) fields: Fields,
     pub(super) text: String,
     pub(super) position: Position,
-    pub(super) heads: Vec<Head>,
+    pub(super) marks: Marks,
 }
 
 /// A page; or the pair (expected, found) of a message.
@@ -65,8 +65,8 @@ pub(super) fn page(markup: String) -> Outcome {
 }
 
 fn finished(fields: Fields, text: Text, markup: String) -> Page {
-    let Text { text, runs, heads, .. } = text;
-    Page { fields, text, position: Position::Markup { markup, runs }, heads }
+    let Text { text, runs, marks, .. } = text;
+    Page { fields, text, position: Position::Markup { markup, runs }, marks }
 }
 
 /// The metadata and the text of `markup`; without its own style sheets where these hide all of it until a script runs.
@@ -204,6 +204,7 @@ impl<'a> Reading<'a> {
                 self.text.tables(Tables::start);
                 self.text.spans(|spans, _| spans.start_table());
             }
+            "li" | "dd" => self.text.tables(Tables::item),
             "thead" => self.in_head = true,
             "tbody" | "tfoot" => self.in_head = false,
             "tr" => {

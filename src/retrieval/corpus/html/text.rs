@@ -3,7 +3,7 @@
 use super::content::{Block, Context};
 use crate::retrieval::corpus::document::TextRun;
 use crate::retrieval::corpus::flow::Gap;
-use crate::retrieval::corpus::heads::{Head, Tables};
+use crate::retrieval::corpus::marks::{Head, Marks, Tables};
 use crate::retrieval::corpus::spans::Spans;
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ pub(super) struct Text {
     pub(super) text: String,
     pub(super) runs: Vec<TextRun>,
     pub(super) blocks: Vec<Block>,
-    /// The first rows of tables, once all tables are ended.
-    pub(super) heads: Vec<Head>,
+    /// Rows and items, once all tables are ended.
+    pub(super) marks: Marks,
     tables: Tables,
     spans: Spans,
     /// White space since the last text; the widest counts.
@@ -38,7 +38,7 @@ impl Default for Text {
             text: String::new(),
             runs: Vec::new(),
             blocks: Vec::new(),
-            heads: Vec::new(),
+            marks: Marks::default(),
             tables: Tables::default(),
             spans: Spans::default(),
             gap: Gap::None,
@@ -112,7 +112,7 @@ impl Text {
     }
 
     pub(super) fn end_tables(&mut self) {
-        self.heads = std::mem::take(&mut self.tables).finish(&self.text);
+        self.marks = std::mem::take(&mut self.tables).finish(&self.text);
     }
 
     /// Leaves out the blocks that `kept` does not hold, one flag for each.
@@ -146,20 +146,23 @@ impl Text {
             before = Some(number);
         }
         self.text.truncate(self.text.trim_end().len());
-        self.heads = whole.heads.iter().filter_map(|head| moved(head, &pieces)).collect();
+        let heads = whole.marks.heads.iter().filter_map(|head| moved(head, &pieces)).collect();
+        let items = whole.marks.items.iter().filter_map(|item| new_byte(*item, &pieces)).collect();
+        self.marks = Marks { heads, items };
     }
 }
 
 /// A table's first row in a text of which these pieces are left, each with its new first byte; `None` where the row is not left.
 fn moved(head: &Head, pieces: &[(Range<usize>, usize)]) -> Option<Head> {
-    // Where a byte, or the last one in front of it that is left, has moved to.
-    let moved = |byte: usize| {
-        let (piece, new) = pieces[..pieces.partition_point(|(piece, _)| piece.start <= byte)].last()?;
-        Some(new + byte.min(piece.end) - piece.start)
-    };
-    let row = moved(head.row.start)?..moved(head.row.end - 1)? + 1;
+    let row = new_byte(head.row.start, pieces)?..new_byte(head.row.end - 1, pieces)? + 1;
     // What is left of the row is not shorter.
-    (row.len() == head.row.len()).then_some(Head { row, end: moved(head.end)? })
+    (row.len() == head.row.len()).then_some(Head { row, end: new_byte(head.end, pieces)? })
+}
+
+/// Where a byte, or the last one in front of it that is left, has moved to.
+fn new_byte(byte: usize, pieces: &[(Range<usize>, usize)]) -> Option<usize> {
+    let (piece, new) = pieces[..pieces.partition_point(|(piece, _)| piece.start <= byte)].last()?;
+    Some(new + byte.min(piece.end) - piece.start)
 }
 
 /// The white space that `text` has at the end of `range`.

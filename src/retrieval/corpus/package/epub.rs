@@ -3,8 +3,8 @@
 use super::xml::{self, Tag, Visit};
 use super::{Fault, Package, Read, Text, fault};
 use crate::retrieval::corpus::document::{Fields, Position};
-use crate::retrieval::corpus::heads::Head;
 use crate::retrieval::corpus::html::{self, Page};
+use crate::retrieval::corpus::marks::Marks;
 use crate::retrieval::corpus::notes::Notes;
 use std::collections::{HashMap, HashSet};
 
@@ -53,16 +53,16 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
         }
         if encrypted.contains(&name) {
             notes.add(format!("chapter {name} is encrypted"));
-        } else if let Some((text, heads)) = chapter(&mut package, &name, &mut notes)? {
+        } else if let Some((text, marks)) = chapter(&mut package, &name, &mut notes)? {
             let fields = Fields { id: Some(name), ..fields.clone() };
-            texts.push(Text { fields, text, position: Position::Extracted, heads });
+            texts.push(Text { fields, text, position: Position::Extracted, marks });
         }
     }
     Ok(Read { texts, notes })
 }
 
-/// The text of a chapter and the first rows of its tables; `None` where it cannot be read.
-fn chapter(package: &mut Package, name: &str, notes: &mut Notes) -> Result<Option<(String, Vec<Head>)>, Fault> {
+/// The text of a chapter and its marks; `None` where it cannot be read.
+fn chapter(package: &mut Package, name: &str, notes: &mut Notes) -> Result<Option<(String, Marks)>, Fault> {
     let before = notes.clone();
     let Some(markup) = package.optional(name, notes)? else {
         if *notes == before {
@@ -71,12 +71,12 @@ fn chapter(package: &mut Package, name: &str, notes: &mut Notes) -> Result<Optio
         return Ok(None);
     };
     match html::read(closed(&markup)) {
-        Ok(Page { text, heads, .. }) => {
+        Ok(Page { text, marks, .. }) => {
             let has_picture = ["<img", "<svg", "<image"].iter().any(|tag| markup.contains(tag));
             if text.trim().is_empty() && has_picture {
                 notes.add(format!("chapter {name} is a picture without text"));
             }
-            Ok(Some((text, heads)))
+            Ok(Some((text, marks)))
         }
         Err((expected, found)) => {
             notes.add(format!("chapter {name} is not read: expected {expected}, found {found}"));

@@ -64,8 +64,8 @@ impl Parts {
         }
         let full = read.texts.into_iter().filter(|part| !part.text.trim().is_empty());
         let documents: Vec<Document> = full
-            .map(|Text { fields, text, position, heads }| Document {
-                heads,
+            .map(|Text { fields, text, position, marks }| Document {
+                marks,
                 ..Document::new(&self.entry, fields, text, position)
             })
             .collect();

@@ -48,10 +48,10 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     if reading.objects > 0 {
         notes.add(format!("embedded objects (formulas, charts, tables) are not read: {}", reading.objects));
     }
-    let ((body, heads), footnotes) = (reading.body.finish_with_heads(), reading.notes.finish());
+    let ((body, marks), footnotes) = (reading.body.finish_with_marks(), reading.notes.finish());
     let text = if footnotes.is_empty() { body } else { format!("{body}\n\n{footnotes}") };
     let fields = Fields { title, ..Fields::default() };
-    Ok(Read { texts: vec![Text { fields, text, position: Position::Extracted, heads }], notes })
+    Ok(Read { texts: vec![Text { fields, text, position: Position::Extracted, marks }], notes })
 }
 
 /// Refuses an OpenDocument file whose content is encrypted, by its manifest.

@@ -1,7 +1,7 @@
 //! What is read from a package.
 
 use crate::retrieval::corpus::document::{Fields, Position};
-use crate::retrieval::corpus::heads::Head;
+use crate::retrieval::corpus::marks::Marks;
 use crate::retrieval::corpus::notes::Notes;
 
 /// The text of a part of a package.
@@ -9,7 +9,7 @@ pub(super) struct Text {
     pub(super) fields: Fields,
     pub(super) text: String,
     pub(super) position: Position,
-    pub(super) heads: Vec<Head>,
+    pub(super) marks: Marks,
 }
 
 /// The texts of a package, and notes on what is missing from them.

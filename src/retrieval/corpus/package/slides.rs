@@ -8,6 +8,7 @@ use super::xml::{self, Tag, Visit};
 use super::{Fault, Package, Read, Text, fault};
 use crate::retrieval::corpus::document::{Fields, Position};
 use crate::retrieval::corpus::flow::{Gap, Story};
+use crate::retrieval::corpus::marks::Marks;
 use crate::retrieval::corpus::notes::Notes;
 use crate::unicode::baseline::Shift;
 
@@ -43,7 +44,7 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
         };
         if let Some(text) = slide(&mut package, number, name, &mut notes)? {
             let fields = Fields { title: title.clone(), ..Fields::default() };
-            texts.push(Text { fields, text, position: Position::Page(number), heads: Vec::new() });
+            texts.push(Text { fields, text, position: Position::Page(number), marks: Marks::default() });
         }
     }
     package.note_unread(&["ppt/media/", "ppt/embeddings/", "ppt/charts/chart", "ppt/diagrams/data"], &mut notes);

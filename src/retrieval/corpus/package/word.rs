@@ -63,8 +63,8 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     // The dates of the properties are the file's, not the document's.
     let title = core.and_then(|core| xml::first_value("docProps/core.xml", &core, "title", &mut notes));
     let fields = Fields { title, ..Fields::default() };
-    let (text, heads) = reading.story.finish_with_heads();
-    Ok(Read { texts: vec![Text { fields, text, position: Position::Extracted, heads }], notes })
+    let (text, marks) = reading.story.finish_with_marks();
+    Ok(Read { texts: vec![Text { fields, text, position: Position::Extracted, marks }], notes })
 }
 
 impl Look {

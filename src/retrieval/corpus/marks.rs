@@ -1,23 +1,60 @@
-//! First rows of tables: a passage of later rows begins with the names of its columns, without which a row says little.
+//! Marks of a text: first rows of tables, and where rows and list items begin. A passage of later rows begins with the names of
+//! its columns, without which a row says little.
 
 use std::ops::Range;
 
 /// Maximum bytes of a first row that is repeated: a longer one is no row of names.
 const MAX_ROW: usize = 200;
 
+/// What a format says of the parts of a text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Marks {
+    /// First rows of tables, in order, none within another table.
+    pub(super) heads: Vec<Head>,
+    /// Where rows of tables and items of lists begin, in order; white space may follow.
+    pub(super) items: Vec<usize>,
+}
+
+impl Marks {
+    /// The first row of the table in which a passage begins at byte `start`, unless it begins in that row.
+    pub(crate) fn above<'t>(&self, text: &'t str, start: usize) -> Option<&'t str> {
+        let before = &self.heads[..self.heads.partition_point(|head| head.row.end <= start)];
+        before.last().filter(|head| start < head.end).and_then(|head| text.get(head.row.clone()))
+    }
+
+    /// Whether a first row of a table begins at byte `start`.
+    pub(crate) fn is_head(&self, start: usize) -> bool {
+        self.heads.iter().any(|head| head.row.start == start)
+    }
+
+    /// The parts of `range` that begin with it and with the rows and items within it, without the white space at their ends.
+    pub(crate) fn items_within(&self, text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+        let first = self.items.partition_point(|item| *item <= range.start);
+        let last = self.items.partition_point(|item| *item < range.end).max(first);
+        let starts: Vec<usize> = [range.start].into_iter().chain(self.items[first..last].iter().copied()).collect();
+        let ends = starts.iter().skip(1).copied().chain([range.end]);
+        let trimmed = |(start, end): (usize, usize)| {
+            let own = &text[start..end];
+            let start = start + own.len() - own.trim_start().len();
+            start..start + own.trim().len()
+        };
+        starts.iter().copied().zip(ends).map(trimmed).filter(|range| !range.is_empty()).collect()
+    }
+
+    /// Whether a row or an item begins at byte `start` of `text`, white space between them aside.
+    pub(crate) fn is_item(&self, text: &str, start: usize) -> bool {
+        let before = &self.items[..self.items.partition_point(|item| *item <= start)];
+        before.last().is_some_and(|item| text[*item..start].trim().is_empty())
+    }
+}
+
 /// The first row of a table in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Head {
+pub(crate) struct Head {
     /// Bytes of the row.
     pub(super) row: Range<usize>,
     /// The end of the table.
     pub(super) end: usize,
-}
-
-/// The first row of the table in which a passage begins at byte `start`. `heads` are in order, and none is within another table.
-pub(super) fn above<'t>(heads: &[Head], text: &'t str, start: usize) -> Option<&'t str> {
-    let before = &heads[..heads.partition_point(|head| head.row.end <= start)];
-    before.last().filter(|head| start < head.end).and_then(|head| text.get(head.row.clone()))
 }
 
 /// `head` without white space around its row; `None` for a row that is not repeated.
@@ -33,6 +70,7 @@ fn trimmed(head: &Head, text: &str) -> Option<Head> {
 pub(super) struct Tables {
     open: Vec<Open>,
     heads: Vec<Head>,
+    items: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -52,8 +90,14 @@ impl Tables {
         self.open.push(Open { start: at, cells: 0, names: true, rows: 0, first: at });
     }
 
+    /// Begins an item of a list.
+    pub(super) fn item(&mut self, at: usize) {
+        self.items.push(at);
+    }
+
     /// Begins a row, which ends the one before it.
     pub(super) fn row(&mut self, at: usize) {
+        self.item(at);
         if let Some(table) = self.open.last_mut() {
             table.rows += 1;
             if table.rows == 2 {
@@ -80,17 +124,18 @@ impl Tables {
         }
     }
 
-    /// The first rows, in order, of the whole text.
-    pub(super) fn finish(mut self, text: &str) -> Vec<Head> {
+    /// The marks of the whole text.
+    pub(super) fn finish(mut self, text: &str) -> Marks {
         while !self.open.is_empty() {
             self.end(text.len());
         }
-        self.heads.iter().filter_map(|head| trimmed(head, text)).collect()
+        let heads = self.heads.iter().filter_map(|head| trimmed(head, text)).collect();
+        Marks { heads, items: self.items.into_iter().filter(|item| text.is_char_boundary(*item)).collect() }
     }
 }
 
 /// The first rows of tables in Markdown: a line of names, and one of dashes below it.
-pub(super) fn markdown(text: &str) -> Vec<Head> {
+pub(super) fn markdown(text: &str) -> Marks {
     let mut heads: Vec<Head> = Vec::new();
     let (mut at, mut before, mut is_open) = (0, 0..0, false);
     for line in text.split_inclusive('\n') {
@@ -108,7 +153,7 @@ pub(super) fn markdown(text: &str) -> Vec<Head> {
         }
         before = range;
     }
-    heads.iter().filter_map(|head| trimmed(head, text)).collect()
+    Marks { heads: heads.iter().filter_map(|head| trimmed(head, text)).collect(), items: Vec::new() }
 }
 
 /// A line such as `|---|:--:|`.
@@ -118,17 +163,17 @@ fn is_rule(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Head, Tables, above, markdown};
+    use super::{Head, Marks, Tables, markdown};
 
     #[test]
     fn a_line_above_dashes_is_the_first_row() {
         let text = "Fees\n\n| Boat | Fee |\n|---|--:|\n| Aurora | 3 |\n| Minor | 4 |\n\nEnd | of it\n";
-        let heads = markdown(text);
-        assert_eq!(heads.len(), 1);
-        let at = |word: &str| above(&heads, text, text.find(word).unwrap());
+        let marks = markdown(text);
+        assert_eq!(marks.heads.len(), 1);
+        let at = |word: &str| marks.above(text, text.find(word).unwrap());
         assert_eq!((at("Fees"), at("Boat"), at("End")), (None, None, None));
         assert_eq!(at("| Minor"), Some("| Boat | Fee |\n|---|--:|"));
-        assert_eq!(markdown("a | b\n\n---|---\n"), []);
+        assert_eq!(markdown("a | b\n\n---|---\n"), Marks::default());
     }
 
     #[test]
@@ -140,7 +185,7 @@ mod tests {
                 tables.row(10 + row * 10);
                 cells.iter().for_each(|names| tables.cell(*names));
             }
-            tables.finish(&"\n\nRow more".repeat(9))
+            tables.finish(&"\n\nRow more".repeat(9)).heads
         };
         assert_eq!(heads(&[true, true], 3), [Head { row: 12..20, end: 90 }]);
         for (cells, rows) in [(&[true, false][..], 3), (&[true], 3), (&[true, true], 2)] {
@@ -160,6 +205,6 @@ mod tests {
             }
         }
         tables.end(40);
-        assert_eq!(tables.finish(&"Row ".repeat(12)), [Head { row: 0..5, end: 48 }]);
+        assert_eq!(tables.finish(&"Row ".repeat(12)).heads, [Head { row: 0..5, end: 48 }]);
     }
 }
