@@ -2,7 +2,7 @@
 //! datasets.
 //!
 //! A face (the command line, a server, a program) does three things: it fills [`PlanOptions`], opens the plan, and shows what
-//! [`Watch`] and the observers of calls receive. `examples/face.rs` is one.
+//! [`Watch`] and an [`Observer`] receive. `examples/face.rs` is one, and uses this module alone.
 
 mod changed;
 mod conflict;
@@ -50,3 +50,6 @@ pub(crate) use single::open_single;
 #[cfg(test)]
 pub(crate) use spelling::SPELLINGS;
 pub use spelling::field_of;
+
+pub use crate::protocol::ctx::{Observer, Silent};
+pub use crate::transcript::CallRecord;

@@ -176,6 +176,16 @@ fn files_do_not_use_each_other_in_a_circle() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// The example of a face needs no module but `workspace`, which has all that a face fills and receives.
+#[test]
+fn the_example_of_a_face_uses_the_workspace_alone() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/face.rs")).unwrap();
+    let word = |path: &str| path.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let used: BTreeSet<String> = text.split("moot::").skip(1).map(word).collect();
+    assert_eq!(used, BTreeSet::from(["Result", "workspace"].map(str::to_owned)));
+    assert!(text.lines().count() <= 60, "{} lines: expected at most 60", text.lines().count());
+}
+
 /// Modules of `cli` that its subcommands share.
 const SHARED: &[&str] = &["advice", "args", "choice", "claims", "debate", "records", "report_page", "terminal"];
 
