@@ -20,11 +20,13 @@ pub mod models;
 mod opened;
 mod options;
 mod plan;
+mod prompt_variants;
 mod ranges;
 mod recorded;
 mod run;
 mod shared;
 mod single;
+mod source_trials;
 mod spelling;
 
 pub use changed::Changed;
@@ -46,11 +48,13 @@ pub use options::{
     ClassifierOptions, CorpusOptions, DEFAULT_MODEL, DocumentOptions, MethodOptions, PlanOptions, RunOptions,
 };
 pub use plan::Plan;
+pub(crate) use prompt_variants::PromptVariants;
 pub(crate) use ranges::{MAX_BYTES, MAX_COUNT, MAX_SECONDS};
 pub use recorded::Recorded;
 pub use run::{DryRun, Recording, RunReport, model_label};
 pub use single::find_models;
 pub(crate) use single::open_single;
+pub(crate) use source_trials::{SourceTrial, SourceTrials};
 #[cfg(test)]
 pub(crate) use spelling::SPELLINGS;
 pub use spelling::{field_of, field_of_message};
