@@ -176,6 +176,37 @@ fn files_do_not_use_each_other_in_a_circle() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// A module with modules of its own is `mod.rs` in their folder: no file stands beside a folder of its name that has modules.
+fn beside_their_folders(folder: &Path) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    files(folder, &mut paths);
+    paths.sort();
+    let has_modules = |path: &PathBuf| {
+        let mut found = Vec::new();
+        let folder = path.with_extension("");
+        if folder.is_dir() {
+            files(&folder, &mut found);
+        }
+        !found.is_empty()
+    };
+    paths.into_iter().filter(has_modules).collect()
+}
+
+#[test]
+fn a_module_with_modules_is_in_their_folder() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = ["src", "tests", "examples", "benches", "fuzz", "kernels", "models", "python"];
+    let found: Vec<PathBuf> = folders.iter().flat_map(|folder| beside_their_folders(&root.join(folder))).collect();
+    assert!(found.is_empty(), "expected a mod.rs (of a test, main.rs) in the folder of this name: {found:?}");
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.rs", "a/b.rs", "c.rs", "c/page.html", "d/mod.rs", "d/e.rs"] {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    assert_eq!(beside_their_folders(folder.path()), [folder.path().join("a.rs")]);
+}
+
 /// The example of a face needs no module but `workspace`, which has all that a face fills and receives.
 #[test]
 fn the_example_of_a_face_uses_the_workspace_alone() {

@@ -36,7 +36,11 @@ fn texts_files_and_paths_are_read_in_their_order() {
     ];
     assert_eq!(found, want);
     assert_eq!(read.documents[2].date.as_deref(), Some("1950"));
-    assert!(matches!(&read.notes[..], [line] if line.starts_with("skipped ") && line.contains("b.bin")), "{:?}", read.notes);
+    assert!(
+        matches!(&read.notes[..], [line] if line.starts_with("skipped ") && line.contains("b.bin")),
+        "{:?}",
+        read.notes
+    );
 }
 
 #[test]
