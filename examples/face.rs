@@ -7,11 +7,9 @@
 //! Asks over a corpus with a classifier and source weights, prints events as they happen, and resumes a record.
 #![allow(clippy::print_stdout)]
 
-use moot::Result;
-use moot::protocol::ctx::Observer;
-use moot::transcript::CallRecord;
 use moot::workspace::{
-    ClassifierOptions, Control, CorpusOptions, MethodOptions, Plan, PlanOptions, RunOptions, Watch, Workspace,
+    CallRecord, ClassifierOptions, Control, CorpusOptions, MethodOptions, Observer, Plan, PlanOptions, RunOptions,
+    Watch, Workspace,
 };
 
 /// Prints notes, and each call as it is answered.
@@ -33,7 +31,7 @@ impl Observer for Printer {
     }
 }
 
-fn main() -> Result<()> {
+fn main() -> moot::Result<()> {
     let typed: Vec<String> = std::env::args().skip(1).collect();
     let [model, corpus, weights, classifier, dataset, record, question @ ..] = typed.as_slice() else {
         println!("expected MODEL CORPUS WEIGHTS CLASSIFIER DATASET RECORD [QUESTION]");

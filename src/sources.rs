@@ -1,6 +1,7 @@
 //! How far each source can be trusted: weights that were estimated over many questions, kept as a file.
 
 use crate::error::{MootError, Result};
+use crate::files::outputs;
 use crate::jsonl::{json_fault, parse};
 use crate::unicode::{self, into_nfc};
 use crate::units::hex;
@@ -174,6 +175,24 @@ impl SourceEstimate {
 }
 
 impl SourceWeights {
+    /// The text of their file.
+    ///
+    /// # Errors
+    /// Weights that cannot be written as JSON (bug).
+    pub(crate) fn text(&self) -> Result<String> {
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|e| MootError::Usage(format!("the weights cannot be written as JSON: {e} (bug)")))?;
+        Ok(text + "\n")
+    }
+
+    /// Writes their file; what stood at `path` before is there until the new file is complete.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+        outputs::write(path, self.text()?.as_bytes())
+    }
+
     /// Reads a file that `moot sources` wrote.
     ///
     /// # Errors

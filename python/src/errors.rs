@@ -2,7 +2,7 @@
 
 use moot::MootError;
 use moot::error::with_options_spelled;
-use moot::workspace::field_of;
+use moot::workspace::{field_of, field_of_message};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
@@ -65,13 +65,7 @@ fn field(error: &MootError, message: &str) -> Option<String> {
         MootError::UnknownName { kind: "method", .. } => Some("method.name".into()),
         MootError::UnknownName { kind: "preset", .. } => Some("method.preset".into()),
         MootError::Model(_) | MootError::Memory { .. } => Some("model".into()),
-        MootError::Usage(_) => {
-            let (first, rest) = message.split_at(message.find([':', ' '])?);
-            let is_path = first.chars().all(|c| c.is_ascii_alphanumeric() || "_.[]".contains(c));
-            // An option with its value, `method.max_tokens 0: ...`; else a name alone may be any word.
-            let is_field = first.contains('.') || rest.starts_with(": expected ");
-            (is_path && is_field).then(|| first.to_owned())
-        }
+        MootError::Usage(_) => field_of_message(message).map(str::to_owned),
         _ => None,
     }
 }

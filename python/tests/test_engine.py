@@ -146,7 +146,7 @@ def test_threads_share_one_engine(engine: moot.Engine) -> None:
     ({"question": " "}, moot.OptionError, "question", "expected a text, found none"),
     ({"documents": []}, moot.QuestionError, None, "needs at least 1 document"),
     ({"documents": "a text"}, moot.OptionError, "documents", "expected a list of documents, found str"),
-    ({"documents": ["", "b"]}, moot.OptionError, "documents[0]", "expected a text or a path"),
+    ({"documents": ["", "b"]}, moot.OptionError, "documents[0].text", "expected a text"),
     ({"documents": [5]}, moot.OptionError, "documents[0]", "found int"),
     ({"documents": [{"text": "a", "author": "b"}]}, moot.OptionError, "documents[0].author", "unknown field"),
     ({"documents": [Path("nowhere.txt")]}, moot.FileError, None, "nowhere.txt"),

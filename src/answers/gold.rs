@@ -1,4 +1,5 @@
-//! Whether an answer is right: the one rule by which an answer gives a gold answer or a wrong one.
+//! The one rule by which an answer gives a gold answer or a wrong one. Whether a question is answered right depends on its kind
+//! too (`eval::judgement`).
 //!
 //! Words are compared at [`Level::Scored`]. Any alias of a gold answer gives it, and wrong answers are matched in the same way.
 
@@ -49,12 +50,6 @@ impl Known {
         let given = std::slice::from_ref(answer);
         self.right_given(given, by) > 0 && self.wrong_given(given, by) == 0
     }
-}
-
-/// Whether `answer` gives a right answer and no wrong one, by containment.
-#[must_use]
-pub fn is_right(answer: &str, gold: &Gold) -> bool {
-    Known::of(gold).is_right(&Level::Scored.words(answer), Match::Contained)
 }
 
 fn gives_any(given: &[Words], known: &Words, by: Match) -> bool {

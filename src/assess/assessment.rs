@@ -2,7 +2,7 @@
 //! and their positions.
 
 use super::score::{Neither, Scores, scores};
-use crate::methods::conflict_score::claims::ROLE;
+use crate::protocol::labelling::decomposer::ROLE;
 use crate::question::{ClaimRelation, DocumentLabel, JudgedClaim, LabelFault, Quote};
 use crate::transcript::{Event, QuestionRecord};
 use crate::units::plural;

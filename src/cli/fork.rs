@@ -9,14 +9,12 @@ use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::{self, Change as Compared};
-use crate::eval::fork::{self, Change, Course, Fork};
+use crate::eval::fork::{Change, Course, Fork};
 use crate::eval::queries;
-use crate::eval::record::Writer;
 use crate::files::outputs::refuse_existing;
-use crate::protocol::ctx::Silent;
 use crate::retrieval::given;
 use crate::transcript::QuestionRecord;
-use crate::workspace::Recorded;
+use crate::workspace::{Recorded, Silent};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -78,12 +76,9 @@ pub fn run(args: &Args) -> Result<()> {
     let control = interrupt::listen()?;
     let opened = args.again.open(record, chain, &control)?;
     let old = queries::find(&opened.record.questions, &id)?;
-    let header = &opened.record.header;
-    let course = fork.hold(header, opened.method()?, old, opened.workspace.tools(), &Silent)?;
-    if let Some(path) = &args.output {
-        let header = fork::header(&opened.record, &opened.method()?, &opened.chain, old, &fork);
-        Writer::write_new(path, &header, |writer| writer.append_run(std::slice::from_ref(&course.record), true))?;
-    }
+    let held = opened.workspace.fork(&opened.record, &opened.chain, old, &fork, &Silent)?;
+    args.output.as_deref().map_or(Ok(()), |path| held.write(path))?;
+    let course = held.course;
     if args.json {
         let object = json!({
             "question": id, "round": fork.round, "change": fork.describe(old),

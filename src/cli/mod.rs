@@ -39,6 +39,8 @@ pub mod terminal;
 pub mod verify;
 pub mod why;
 
+use crate::cli::terminal::columns::wrap;
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::llm::remote::Notice;
 use crate::retrieval::corpus::{PDF_WORKER, serve_pdf};
@@ -50,7 +52,7 @@ use std::path::Path;
 
 /// Answer questions from documents that contradict each other, with the documents for and against each answer
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true, max_term_width = 100)]
+#[command(version, propagate_version = true, max_term_width = HELP_COLUMNS)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -115,10 +117,13 @@ enum OfLab {
 
 /// The subcommands as the help lists them. One that is in no group is an old name.
 const GROUPS: [(&str, &[&str]); 3] = [
-    ("Answers", &["ask", "run", "conflict", "contradictions", "serve", "mcp"]),
-    ("Results", &["score", "compare", "report", "record"]),
-    ("Parts", &["index", "models", "methods", "prompts", "sources", "lab", "doctor"]),
+    ("Commands", &["ask", "run", "conflict", "contradictions", "score", "compare", "report", "index", "models"]),
+    ("Servers", &["serve", "mcp"]),
+    ("Records, methods and research", &["record", "methods", "prompts", "sources", "lab", "doctor"]),
 ];
+
+/// Columns of the help at most.
+const HELP_COLUMNS: usize = 100;
 
 impl Cli {
     /// Parses a command line, the program's name first. For help or the version, prints them and exits.
@@ -223,15 +228,19 @@ impl OfLab {
     }
 }
 
-/// The subcommands in their groups, a line each.
+/// The subcommands in their groups, each with the first line of its help, which goes on below its beginning.
 fn listed(command: &clap::Command) -> String {
     let mut text = String::new();
+    let longest = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or_default();
+    let margin = longest + 4;
+    let columns = output::columns().min(HELP_COLUMNS).saturating_sub(margin);
     for (heading, names) in GROUPS {
         text.push_str(&format!("{heading}:\n"));
         for name in names {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            text.push_str(&format!("  {name:<9} {}\n", about.lines().next().unwrap_or_default()));
+            let lines = wrap(about.lines().next().unwrap_or_default(), columns);
+            text.push_str(&format!("  {name:<longest$}  {}\n", lines.join(&format!("\n{}", " ".repeat(margin)))));
         }
         text.push('\n');
     }

@@ -106,7 +106,7 @@ fn chosen(args: &Args, questions: &[QuestionRecord]) -> Result<Vec<String>> {
 
 /// One question: a row a document, those that turned the answer marked.
 fn text(why: &Why, columns: usize) -> String {
-    let head = ["", "without", "answer", "em", "calls", "computed", "shared", "out", "s"];
+    let head = ["", "without", "answer", "right", "calls", "computed", "shared", "out", "s"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for one in &why.documents {
         let source = one.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
@@ -114,7 +114,7 @@ fn text(why: &Why, columns: usize) -> String {
         let Cost { computed, usage, seconds, .. } = one.cost;
         let mut row = vec![if one.turned { "*" } else { "" }.to_owned(), name];
         row.push(shorten(&printable(&one.outcome), columns / 3));
-        row.push(one.em.map_or("-".into(), |em| em.to_string()));
+        row.push(one.right.map_or("-", |right| if right { "yes" } else { "no" }).to_owned());
         row.extend([computed, usage.computed, usage.reused, usage.generated].map(|count| count.to_string()));
         row.push(format!("{seconds:.1}"));
         rows.push(row);

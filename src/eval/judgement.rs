@@ -57,7 +57,7 @@ impl Outcome {
         let question = Question { gold: Some(gold), options: question.options.clone(), ..Question::default() };
         let record = QuestionRecord { question, conclusion: Some(conclusion), ..QuestionRecord::default() };
         Some(match Self::of(&record) {
-            Self::Partly if one => Self::Right,
+            Self::Partly if one && of_one_choice(&record).is_none() => Self::Right,
             outcome => outcome,
         })
     }
@@ -81,7 +81,19 @@ impl Outcome {
 /// `None` without gold answers.
 #[must_use]
 pub fn exact(record: &QuestionRecord) -> Option<f64> {
-    single::choice(record).or_else(|| single::yes_no(record)).or_else(|| answers::exact_match(record, Rule::Contained))
+    of_one_choice(record).or_else(|| answers::exact_match(record, Rule::Contained))
+}
+
+/// [`exact`] of questions that are answered by one of several given answers: options, or yes and no. `None` for others.
+fn of_one_choice(record: &QuestionRecord) -> Option<f64> {
+    single::choice(record).or_else(|| single::yes_no(record))
+}
+
+/// Whether `answer` alone is right as an answer to `question`, by the rule of [`exact`]: one of several required answers is.
+/// `None` without gold answers.
+#[must_use]
+pub fn is_right(question: &Question, answer: &str) -> Option<bool> {
+    Some(Outcome::of_answers(question, &[answer.to_owned()], true)? == Outcome::Right)
 }
 
 /// Concluded answers that are neither right nor known to be wrong: they do not change exact match. None for options, of

@@ -7,7 +7,7 @@
 use crate::error::Result;
 use crate::eval::compare::{answers_differ, outcome};
 use crate::eval::fork::{Change, Cost, Course, Fork};
-use crate::eval::metrics::Metric;
+use crate::eval::judgement;
 use crate::eval::record::Header;
 use crate::protocol::Built;
 use crate::protocol::ctx::{Silent, Tools};
@@ -28,8 +28,8 @@ pub struct Why {
     pub text: String,
     /// What was concluded, in one line.
     pub outcome: String,
-    /// Strict exact match of what was concluded, where the dataset has answers.
-    pub em: Option<f64>,
+    /// Whether that is right ([`judgement::exact`]), where the dataset has answers.
+    pub right: Option<bool>,
     /// One a document, in their order.
     pub documents: Vec<Without>,
     /// The cost of all of it. `seconds` is the sum over its debates, of which several are held at once.
@@ -53,8 +53,8 @@ pub struct Without {
     pub kind: Option<String>,
     /// What is concluded without it, in one line.
     pub outcome: String,
-    /// Strict exact match without it.
-    pub em: Option<f64>,
+    /// Whether that is right.
+    pub right: Option<bool>,
     /// The answers are others than with it: it turned the answer.
     pub turned: bool,
     /// Its cost.
@@ -82,13 +82,13 @@ impl Why {
                 source: document.source,
                 kind: document.label.map(|label| label.kind),
                 outcome: outcome(&course.record),
-                em: em(&course.record),
+                right: is_right(&course.record),
                 turned: answers_differ(old, &course.record),
                 cost: course.cost,
             });
         }
         let (question, text) = (old.question.id.clone(), old.question.text.clone());
-        Self { question, text, outcome: outcome(old), em: em(old), documents, cost, elapsed }
+        Self { question, text, outcome: outcome(old), right: is_right(old), documents, cost, elapsed }
     }
 }
 
@@ -189,6 +189,6 @@ fn hand_over(olds: &[&QuestionRecord], held: &Receiver<Held>, known: &mut dyn Fn
     Ok(())
 }
 
-fn em(record: &QuestionRecord) -> Option<f64> {
-    Metric::named("em")?.of(record)
+fn is_right(record: &QuestionRecord) -> Option<bool> {
+    judgement::exact(record).map(|exact| exact == 1.0)
 }

@@ -2,16 +2,11 @@
 
 use crate::answers::vote;
 use crate::error::Result;
-use crate::prompt_file;
-use crate::prompts::File;
 use crate::protocol::formats::ANSWERS;
-use crate::protocol::passages::all_texts;
+use crate::protocol::readers::{CONCATENATED, of_all_documents};
 use crate::protocol::switches::Values;
-use crate::protocol::{Ask, Ctx, Method, Needs, Row};
+use crate::protocol::{Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
-use serde_json::{Value, json};
-
-pub(super) const READER: File = prompt_file!("concatenated/reader.jinja");
 
 /// The concatenated prompt's row.
 pub(crate) static ROW: Row = Row {
@@ -23,7 +18,7 @@ pub(crate) static ROW: Row = Row {
    explanation. A malformed list leaves no answer.",
     calls: "1",
     headline: "RAMDocs strict EM: Llama-3.3-70B 32.60, Qwen2.5-72B 20.60 (table 1)",
-    prompts: &[READER],
+    prompts: &[CONCATENATED],
     formats: &[&ANSWERS],
     roles: &["reader"],
     switches: &[],
@@ -40,12 +35,7 @@ fn build(_: &mut Values) -> Result<Box<dyn Method>> {
 
 impl Method for Concatenated {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
-        let call = ctx.ask(Ask::new("reader", READER, values(question), &ANSWERS))?;
+        let call = ctx.ask(of_all_documents(question))?;
         Ok(vote::reader(&call, &question.documents))
     }
-}
-
-/// The values of [`READER`]: the question and its documents.
-pub(super) fn values(question: &Question) -> Value {
-    json!({ "question": question.text, "documents": all_texts(question) })
 }

@@ -1,13 +1,13 @@
 //! Reports from documents that may conflict, in three strengths of prompt, with ConflictScore of each (ConflictScore, section 5).
 
 use crate::error::Result;
-use crate::methods::conflict_score::claims::{Extent, Text, decompose};
-use crate::methods::conflict_score::settings::{self, Labelling};
-use crate::methods::conflict_score::{AGAIN, DECOMPOSER, LABEL_WEIGHTS, LABELLER, LABELS, SCORED, claims, judge};
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIMS};
 use crate::protocol::formats::TEXT;
+use crate::protocol::labelling::decomposer::{self, DECOMPOSER, Extent, Text, decompose};
+use crate::protocol::labelling::settings::{self, LABELS, Labelling};
+use crate::protocol::labelling::{AGAIN, LABEL_WEIGHTS, LABELLER, SCORED, judge};
 use crate::protocol::passages::all_texts;
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
@@ -38,7 +38,7 @@ An empty report is malformed.",
     headline: "ConflictingQA, 100 reports: GPT-4.1 CS-C 0.524 plain, 0.523 balanced, 0.543 super-balanced (table 3)",
     prompts: &[REPORT, DECOMPOSER, LABELLER, SCORED, AGAIN],
     formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL],
-    roles: &["writer", claims::ROLE, settings::ROLE],
+    roles: &["writer", decomposer::ROLE, settings::ROLE],
     switches: &[
         Switch {
             name: "strength",

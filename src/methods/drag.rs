@@ -5,11 +5,11 @@ use crate::answers::vote;
 use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::{Message, Role};
-use crate::methods::naive_rag::READER;
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::formats::{CHOICE, QUERY_ACTION, SHORT, TEXT, THOUGHT};
 use crate::protocol::passages::{TOP, join, offered, search, short_answer, texts};
+use crate::protocol::readers::{PASSAGES, of_passages};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
@@ -43,7 +43,7 @@ A malformed action or verdict ends the retrieval debate; a malformed last verdic
     calls: "3 x retrieval-rounds + 2 x response-rounds + 1, at most (16 by default); without a corpus 2 x response-rounds + 1; \
             retriever calls 1 and one for each round that the challenger wins",
     headline: "HotpotQA EM 30.80, StrategyQA EM 69.20: Llama-3.1-8B (table 1); 10.36 calls, 2.08 retriever calls (section 5.4)",
-    prompts: &[PROPONENT, CHALLENGER, RETRIEVAL_JUDGE, WITH_DOCUMENTS, FROM_MEMORY, EXCHANGE, RESPONSE_JUDGE, READER],
+    prompts: &[PROPONENT, CHALLENGER, RETRIEVAL_JUDGE, WITH_DOCUMENTS, FROM_MEMORY, EXCHANGE, RESPONSE_JUDGE, PASSAGES],
     formats: &[&TEXT, &QUERY_ACTION, &CHOICE, &THOUGHT, &SHORT],
     roles: &["proponent", "challenger", "judge", "reader"],
     switches: &[
@@ -175,8 +175,7 @@ impl Drag {
 fn read(question: &Question, ctx: &mut Ctx<'_>, pool: &[Query], held: usize) -> Result<CallRecord> {
     let mut numbers: Vec<usize> = Vec::new();
     join(&mut numbers, pool.iter().flat_map(|query| query.documents.iter().copied()), usize::MAX);
-    let values = json!({ "question": question.text, "passages": texts(ctx, &numbers), "options": offered(question) });
-    ctx.ask(short_answer(question, Ask::new("reader", READER, values, &SHORT).round(held + 1)))
+    ctx.ask(of_passages(question, &texts(ctx, &numbers)).round(held + 1))
 }
 
 /// One round of the retrieval debate: the challenger's action, where the challenger wins.
@@ -281,7 +280,7 @@ pub(crate) struct Debates {
 pub(crate) fn debates(record: &QuestionRecord) -> Option<Debates> {
     let of = |prompt: File| record.calls.iter().filter(move |call| call.prompt == prompt.name);
     // Naive RAG's prompt is its own method's too.
-    let own = || ROW.prompts.iter().filter(|prompt| **prompt != READER);
+    let own = || ROW.prompts.iter().filter(|prompt| **prompt != PASSAGES);
     if !record.calls.iter().any(|call| own().any(|prompt| prompt.name == call.prompt)) {
         return None;
     }

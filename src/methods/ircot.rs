@@ -1,17 +1,16 @@
 //! IRCoT (Trivedi et al., arXiv 2212.10509): a sentence of reasoning, a retrieval with that sentence, and so on.
 
 use crate::answers::vote;
-use crate::answers::words::Level;
 use crate::error::Result;
 use crate::llm::Capabilities;
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::chain::{ends_chain, first_sentence};
 use crate::protocol::formats::{CONTINUATION, TEXT, THOUGHT};
 use crate::protocol::passages::{TOP, join, offered, search, texts};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
-use crate::retrieval::chunk::sentences::sentences;
 use crate::transcript::Parsed;
 use serde_json::json;
 
@@ -114,14 +113,4 @@ impl Ircot {
         }
         Ok(sentence)
     }
-}
-
-/// The first sentence of a text.
-pub(super) fn first_sentence(text: &str) -> Option<String> {
-    sentences(text).first().map(|range| text[range.clone()].to_owned())
-}
-
-/// Whether a sentence states the answer (its section 3.1).
-pub(super) fn ends_chain(sentence: &str) -> bool {
-    Level::Voted.contains(sentence, "answer is")
 }

@@ -8,6 +8,7 @@ use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::formats::{ANSWER, ANSWERS};
 use crate::protocol::presets::Preset;
+use crate::protocol::readers::{AGENT, agent};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
@@ -17,7 +18,6 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 
-pub(super) const AGENT: File = prompt_file!("madam_rag/agent.jinja");
 const AGENT_TUNED: File = prompt_file!("madam_rag/agent_tuned.jinja");
 const AGGREGATOR: File = prompt_file!("madam_rag/aggregator.jinja");
 const AGGREGATOR_TUNED: File = prompt_file!("madam_rag/aggregator_tuned.jinja");
@@ -233,17 +233,6 @@ impl MadamRag {
 /// The replies as the aggregator and the other agents read them, malformed ones too.
 fn spoken(replies: &[CallRecord]) -> impl Iterator<Item = String> + '_ {
     replies.iter().enumerate().map(|(index, call)| format!("Agent {}: {}", index + 1, call.reply.trim()))
-}
-
-/// The call of the agent of document `index`, which reads the lines `told` of the round before.
-pub(super) fn agent(question: &Question, index: usize, round: usize, told: Option<&[String]>) -> Ask {
-    let values = json!({
-        "question": question.text,
-        "document": question.documents[index].text.trim(),
-        "number": index + 1,
-        "history": told,
-    });
-    Ask::new("agent", AGENT, values, &ANSWER).round(round).document(index)
 }
 
 /// Shuffles the lines of an aggregator, since a model may favour what it reads first or last (section 4). All rounds of a

@@ -4,9 +4,9 @@ use crate::answers::equality;
 use crate::answers::vote;
 use crate::error::Result;
 use crate::generation::Sampling;
-use crate::methods::madam_rag::{AGENT, agent};
 use crate::protocol::equality::Equality;
 use crate::protocol::formats::ANSWER;
+use crate::protocol::readers::{AGENT, SAMPLING, agent};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
@@ -44,9 +44,6 @@ pub(crate) static ROW: Row = Row {
     needs: Needs { equality: true, embedder: true, ..Needs::DOCUMENTS },
     build,
 };
-
-/// Sampling of several replies where the run is greedy (Self-Consistency, section 3.1).
-pub(super) const SAMPLING: Sampling = Sampling::Seeded { temperature: 0.7, top_k: 40, top_p: 1.0 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keep {

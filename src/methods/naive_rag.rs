@@ -2,16 +2,12 @@
 
 use crate::answers::vote;
 use crate::error::Result;
-use crate::prompt_file;
-use crate::prompts::File;
 use crate::protocol::formats::{CHOICE, SHORT};
-use crate::protocol::passages::{TOP, given_or_found, offered, short_answer, texts};
+use crate::protocol::passages::{TOP, given_or_found, texts};
+use crate::protocol::readers::{PASSAGES, of_passages};
 use crate::protocol::switches::Values;
-use crate::protocol::{Ask, Ctx, Method, Needs, Row};
+use crate::protocol::{Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
-use serde_json::json;
-
-pub(super) const READER: File = prompt_file!("naive_rag/reader.jinja");
 
 /// Naive RAG's row.
 pub(crate) static ROW: Row = Row {
@@ -25,7 +21,7 @@ pub(crate) static ROW: Row = Row {
 A malformed reply leaves no answer. Where nothing is found, the reader answers from memory, which counts as a fallback.",
     calls: "1, with 1 retriever call",
     headline: "HotpotQA EM 25.80, StrategyQA EM 62.60: Llama-3.1-8B (DRAG, table 1)",
-    prompts: &[READER],
+    prompts: &[PASSAGES],
     formats: &[&SHORT, &CHOICE],
     roles: &["reader"],
     switches: &[TOP],
@@ -48,9 +44,7 @@ impl Method for NaiveRag {
         if numbers.is_empty() {
             ctx.fall_back("nothing was found: the reader answered from memory");
         }
-        let passages = texts(ctx, &numbers);
-        let values = json!({ "question": question.text, "passages": passages, "options": offered(question) });
-        let call = ctx.ask(short_answer(question, Ask::new("reader", READER, values, &SHORT)))?;
+        let call = ctx.ask(of_passages(question, &texts(ctx, &numbers)))?;
         Ok(vote::reader(&call, ctx.documents()))
     }
 }

@@ -5,14 +5,12 @@ use crate::answers::equality;
 use crate::answers::vote;
 use crate::answers::words::Level;
 use crate::error::Result;
-use crate::methods::ra_rag::baselines::best;
-use crate::methods::ra_rag::source::{Source, gather, of_each, sources};
-use crate::methods::ra_rag::{ALIGN, ALIGN_THRESHOLD, PER_SOURCE, READER};
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::equality::Equality;
 use crate::protocol::formats::{ITEMS, SHORT, TEXT};
-use crate::protocol::passages::texts;
+use crate::protocol::passages::{nearest, texts};
+use crate::protocol::source_readers::{ALIGN, ALIGN_THRESHOLD, PER_SOURCE, READER, Source, gather, of_each, sources};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Answer, Conclusion, Question};
@@ -102,7 +100,7 @@ impl Method for RaRagLong {
 
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
         gather(ROW.name, question, self.per_source, ctx)?;
-        let numbers = best(question, ctx, self.pool)?;
+        let numbers = nearest(question, ctx, self.pool)?;
         let values = json!({ "question": question.text, "documents": texts(ctx, &numbers) });
         let draft = ctx.ask(Ask::new("writer", DRAFT, values, &TEXT).max_tokens(TEXT_TOKENS))?;
         let Parsed::Text(text) = &draft.parsed else {

@@ -5,15 +5,13 @@ use crate::answers::vote;
 use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::{Message, Role};
-use crate::methods::conflict_score::claims::{Extent, Text, decompose};
-use crate::methods::conflict_score::settings::{self, Labelling};
-use crate::methods::conflict_score::{
-    AGAIN as RETRY, DECOMPOSER, LABEL_WEIGHTS, LABELLER, LABELS, SCORED, claims, judge,
-};
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIMS};
 use crate::protocol::formats::TEXT;
+use crate::protocol::labelling::decomposer::{self, DECOMPOSER, Extent, Text, decompose};
+use crate::protocol::labelling::settings::{self, LABELS, Labelling};
+use crate::protocol::labelling::{AGAIN as RETRY, LABEL_WEIGHTS, LABELLER, SCORED, judge};
 use crate::protocol::passages::{all_texts, short_answer};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
@@ -44,7 +42,7 @@ A malformed second reply leaves the first answer, which is recorded as a fallbac
     headline: "TruthfulQA, gpt-4.1-mini, two options: RAG 84.21, Control-RAG 84.47, Regenerated-RAG 85.24 (table 5)",
     prompts: &[READER, AGAIN, DECOMPOSER, LABELLER, SCORED, RETRY],
     formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL],
-    roles: &["reader", claims::ROLE, settings::ROLE],
+    roles: &["reader", decomposer::ROLE, settings::ROLE],
     switches: &[
         Switch {
             name: "feedback",

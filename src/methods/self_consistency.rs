@@ -5,12 +5,11 @@ use crate::answers::equality;
 use crate::answers::vote;
 use crate::error::Result;
 use crate::generation::Sampling;
-use crate::methods::concatenated::{self, READER};
-use crate::methods::majority_vote::SAMPLING;
 use crate::protocol::equality::Equality;
 use crate::protocol::formats::ANSWERS;
+use crate::protocol::readers::{CONCATENATED, SAMPLING, of_all_documents};
 use crate::protocol::switches::{Kind, Switch, Values};
-use crate::protocol::{Ask, Ctx, Method, Needs, Row};
+use crate::protocol::{Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use crate::transcript::{CallRecord, Parsed};
 use std::collections::BTreeSet;
@@ -28,7 +27,7 @@ pub(crate) static ROW: Row = Row {
    (`equality`). Ties go to the list given first. Malformed samples do not vote; where all are malformed, there is no answer.",
     calls: "samples (5 by default); with `tokens` as many as they pay for, at most `samples` where that is typed too",
     headline: "",
-    prompts: &[READER],
+    prompts: &[CONCATENATED],
     formats: &[&ANSWERS],
     roles: &["reader"],
     switches: &[
@@ -64,8 +63,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 
 impl Method for SelfConsistency {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
-        let values = concatenated::values(question);
-        let mut ask = Ask::new("reader", READER, values, &ANSWERS);
+        let mut ask = of_all_documents(question);
         if ctx.settings().sampling == Sampling::Greedy {
             ask = ask.sampling(SAMPLING);
         }

@@ -5,10 +5,10 @@ use crate::answers::vote;
 use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::{Message, Role};
-use crate::methods::concatenated::{self, READER};
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::formats::{ANSWERS, TEXT};
+use crate::protocol::readers::{CONCATENATED, of_all_documents};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
@@ -30,7 +30,7 @@ pub(crate) static ROW: Row = Row {
 An empty review counts as a fallback: the reader answers again without one.",
     calls: "1 + 2 x rounds (5 by default)",
     headline: "RAMDocs strict EM: Llama-3.3-70B 30.40, Qwen2.5-72B 21.80 (table 1)",
-    prompts: &[READER, REVIEW, REFINE],
+    prompts: &[CONCATENATED, REVIEW, REFINE],
     formats: &[&ANSWERS, &TEXT],
     roles: &["reader"],
     switches: &[Switch {
@@ -54,8 +54,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 
 impl Method for SelfReflection {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
-        let values = concatenated::values(question);
-        let mut answer = ctx.ask(Ask::new("reader", READER, values, &ANSWERS))?;
+        let mut answer = ctx.ask(of_all_documents(question))?;
         for round in 1..=self.rounds {
             let review = Ask::new("reader", REVIEW, json!({}), &TEXT).round(round + 1).after(chat(&answer));
             let review = ctx.ask(review)?;

@@ -6,11 +6,11 @@
 use crate::answers::words::Level;
 use crate::error::{MootError, Result};
 use crate::generation::Sampling;
-use crate::methods::majority_vote::SAMPLING;
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::formats::{CHOICE, ITEMS, TEXT};
 use crate::protocol::passages::{given_or_found, texts};
+use crate::protocol::readers::SAMPLING;
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Answer, Conclusion, Gold, Question};

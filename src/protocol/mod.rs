@@ -2,6 +2,7 @@
 
 pub mod ask;
 pub(crate) mod built;
+pub(crate) mod chain;
 pub mod claims;
 pub mod ctx;
 pub mod entailment;
@@ -10,16 +11,19 @@ mod format;
 pub mod formats;
 mod free;
 pub(crate) mod interjection;
+pub mod labelling;
 mod list;
 mod own_format;
 pub(crate) mod own_prompts;
 pub mod passages;
 pub mod presets;
+pub(crate) mod readers;
 mod reply;
 pub(crate) mod row;
 pub(crate) mod scored;
 mod search;
 mod settle;
+pub(crate) mod source_readers;
 mod subjects;
 pub mod switches;
 

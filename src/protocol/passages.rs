@@ -1,5 +1,6 @@
 //! Passages as methods that retrieve use them: found for a query, taken up as documents, shown in prompts.
 
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::protocol::ask::Ask;
 use crate::protocol::ctx::Ctx;
@@ -7,6 +8,10 @@ use crate::protocol::formats::CHOICE;
 use crate::protocol::switches::{Kind, Switch};
 use crate::question::{Document, Question};
 use crate::retrieval::Wanted;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use std::collections::HashSet;
 
 /// The switch `per-query` of methods that retrieve for each query (DRAG, section 4.3: 3).
 pub(crate) const TOP: Switch =
@@ -63,6 +68,33 @@ pub(crate) fn all_texts(question: &Question) -> Vec<&str> {
 pub(crate) fn texts(ctx: &Ctx<'_>, numbers: &[usize]) -> Vec<String> {
     let documents: Vec<&Document> = ctx.documents().collect();
     numbers.iter().filter_map(|&number| documents.get(number)).map(|document| document.text.trim().to_owned()).collect()
+}
+
+/// The `pool` documents nearest to the question, best first: by the dot product of their vectors where the run has an
+/// embedder, else by the share of the question's words that they hold. Ties are broken by the question's seed, because
+/// documents of one source are adjacent.
+pub(crate) fn nearest(question: &Question, ctx: &mut Ctx<'_>, pool: usize) -> Result<Vec<usize>> {
+    let documents: Vec<Document> = ctx.documents().cloned().collect();
+    let mut numbers: Vec<usize> = (0..documents.len()).collect();
+    if numbers.len() <= pool {
+        return Ok(numbers);
+    }
+    let all: Vec<&str> = [&*question.text].into_iter().chain(documents.iter().map(|d| &*d.text)).collect();
+    let scores: Vec<f32> = match ctx.embed(&all)? {
+        Some(vectors) => vectors[1..].iter().map(|v| v.iter().zip(&vectors[0]).map(|(a, b)| a * b).sum()).collect(),
+        None => documents.iter().map(|document| held(&question.text, document)).collect(),
+    };
+    numbers.shuffle(&mut ChaCha8Rng::seed_from_u64(ctx.seed("pool", 1, 0)));
+    numbers.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+    numbers.truncate(pool);
+    Ok(numbers)
+}
+
+/// The share of the question's distinct words that a document holds.
+fn held(question: &str, document: &Document) -> f32 {
+    let words: HashSet<String> = Level::Voted.words(question).to_vec().into_iter().collect();
+    let there: HashSet<String> = Level::Voted.words(&document.text).to_vec().into_iter().collect();
+    words.intersection(&there).count() as f32 / words.len().max(1) as f32
 }
 
 /// Adds the numbers that `known` lacks, up to `most` in all.

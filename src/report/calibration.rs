@@ -2,9 +2,9 @@
 
 use super::figures::row;
 use super::part::Part;
-use crate::answers::gold;
 use crate::error::Result;
 use crate::eval::chart::{Chart, Point, Scale, Series};
+use crate::eval::judgement;
 use crate::eval::record::reader::Record;
 use crate::eval::stats::{RESAMPLES, bootstrap};
 use serde_json::{Value, json};
@@ -41,12 +41,12 @@ pub(super) fn figure(part: &Part) -> Result<Option<Value>> {
 fn binned(record: &Record) -> [Vec<(f64, f64)>; BINS] {
     let mut bins: [Vec<(f64, f64)>; BINS] = Default::default();
     for question in &record.questions {
-        let (Some(gold), Some(conclusion)) = (&question.question.gold, &question.conclusion) else { continue };
+        let Some(conclusion) = &question.conclusion else { continue };
         for answer in conclusion.answers.iter().chain(&conclusion.rejected) {
             let Some(estimate) = &answer.estimate else { continue };
-            let right = f64::from(u8::from(gold::is_right(&answer.text, gold)));
+            let Some(right) = judgement::is_right(&question.question, &answer.text) else { continue };
             let bin = ((estimate.probability * BINS as f64) as usize).min(BINS - 1);
-            bins[bin].push((estimate.probability, right));
+            bins[bin].push((estimate.probability, f64::from(u8::from(right))));
         }
     }
     bins

@@ -2,7 +2,7 @@
 
 use crate::error::{MootError, with_options_spelled};
 use crate::fault::RemoteFault;
-use crate::workspace::field_of;
+use crate::workspace::{field_of, field_of_message};
 use axum::Json;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
@@ -94,11 +94,11 @@ impl From<MootError> for Refusal {
             }
             _ => StatusCode::BAD_REQUEST,
         };
+        let is_usage = matches!(error, MootError::Usage(_));
         let error = without_folders(error);
         let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
         let message = with_options_spelled(&format!("{error}{hint}"), field_of);
-        // A usage error begins with the option that is meant.
-        let param = message.split([':', ' ']).next().filter(|name| name.contains('.')).map(str::to_owned);
+        let param = field_of_message(&message).filter(|_| is_usage).map(str::to_owned);
         Self { param, ..Self::new(status, message) }
     }
 }

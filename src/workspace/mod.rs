@@ -2,7 +2,7 @@
 //! datasets.
 //!
 //! A face (the command line, a server, a program) does three things: it fills [`PlanOptions`], opens the plan, and shows what
-//! [`Watch`] and the observers of calls receive. `examples/face.rs` is one.
+//! [`Watch`] and an [`Observer`] receive. `examples/face.rs` is one, and uses this module alone.
 
 mod changed;
 mod conflict;
@@ -11,18 +11,22 @@ mod control;
 mod corpus;
 mod documents;
 mod embedder;
+mod fork;
 mod index_state;
 mod indexing;
+mod inline;
 mod method;
 pub mod models;
 mod opened;
 mod options;
 mod plan;
+mod prompt_variants;
 mod ranges;
 mod recorded;
 mod run;
 mod shared;
 mod single;
+mod source_trials;
 mod spelling;
 
 pub use changed::Changed;
@@ -33,8 +37,10 @@ pub use control::{Control, Phase, Unwatched, Watch};
 pub(crate) use corpus::note_undated;
 pub(crate) use embedder::note_truncated;
 pub use embedder::{DEFAULT_EMBEDDER, EmbedderOptions};
+pub use fork::HeldFork;
 pub(crate) use index_state::{Compared, counted, note as note_state};
 pub use indexing::{ListedCorpus, note_pdf_workers};
+pub use inline::{InlineDocument, InlineRead};
 pub use method::MethodPlan;
 pub use opened::Workspace;
 pub(crate) use opened::start;
@@ -42,11 +48,16 @@ pub use options::{
     ClassifierOptions, CorpusOptions, DEFAULT_MODEL, DocumentOptions, MethodOptions, PlanOptions, RunOptions,
 };
 pub use plan::Plan;
+pub(crate) use prompt_variants::PromptVariants;
 pub(crate) use ranges::{MAX_BYTES, MAX_COUNT, MAX_SECONDS};
 pub use recorded::Recorded;
 pub use run::{DryRun, Recording, RunReport, model_label};
 pub use single::find_models;
 pub(crate) use single::open_single;
+pub(crate) use source_trials::{SourceTrial, SourceTrials};
 #[cfg(test)]
 pub(crate) use spelling::SPELLINGS;
-pub use spelling::field_of;
+pub use spelling::{field_of, field_of_message};
+
+pub use crate::protocol::ctx::{Observer, Silent};
+pub use crate::transcript::CallRecord;

@@ -3,8 +3,8 @@
 use crate::error::{MootError, Result};
 use crate::llm::roles::Assignment;
 use crate::methods::ASK;
-use crate::methods::conflict_score::settings;
 use crate::protocol::Built;
+use crate::protocol::labelling::settings;
 use crate::workspace::control::Control;
 use crate::workspace::method::MethodPlan;
 use crate::workspace::options::{PlanOptions, RunOptions};

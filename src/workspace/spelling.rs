@@ -64,6 +64,17 @@ pub(crate) const SPELLINGS: &[(&str, &str)] = &[
     ("reuse", "run.reuse"),
 ];
 
+/// The field that the message of a usage error begins with, where it begins with one: `method.max_tokens 0: ...`,
+/// `documents[0].text: expected ...`. Options are spelled as fields already.
+#[must_use]
+pub fn field_of_message(message: &str) -> Option<&str> {
+    let (first, rest) = message.split_at(message.find([':', ' '])?);
+    let is_path = first.chars().all(|c| c.is_ascii_alphanumeric() || "_.[]".contains(c));
+    // An option with its value, `method.max_tokens 0: ...`; else a name alone may be any word.
+    let is_field = first.contains('.') || rest.starts_with(": expected ");
+    (is_path && is_field).then_some(first)
+}
+
 /// The field that the option `--option` fills, `method.max_tokens` for `max-tokens`; a method's switch is a field of
 /// `method.switches`. `None` for an option that fills no field.
 ///

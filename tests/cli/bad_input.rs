@@ -134,6 +134,24 @@ fn every_subcommand_is_in_a_group_or_an_old_name() {
     assert!(wrong.contains("see `moot record show --help`"), "{wrong}");
 }
 
+/// The commands of a product stand first; every description begins in one column, and no line is wider than the help.
+#[test]
+fn the_list_of_subcommands_is_aligned() {
+    let help = ::moot::cli::Cli::grouped().render_help().to_string();
+    let (_, listed) = help.split_once("\n\nCommands:\n").unwrap_or_else(|| panic!("{help}"));
+    let (listed, _) = listed.split_once("Options:").unwrap();
+    let first: Vec<&str> = listed.lines().take_while(|line| !line.is_empty()).collect();
+    let names =
+        first.iter().filter(|line| !line[2..].starts_with(' ')).map(|line| line.split_whitespace().next().unwrap());
+    let want = ["ask", "run", "conflict", "contradictions", "score", "compare", "report", "index", "models"];
+    assert_eq!(names.collect::<Vec<_>>(), want);
+    for line in listed.lines().filter(|line| line.starts_with("  ")) {
+        assert!(line.chars().count() <= 100, "{line}");
+        let (name, about) = line.split_at("  contradictions  ".len());
+        assert!(name.ends_with("  ") && about.starts_with(|c: char| c.is_alphabetic()), "{line:?}");
+    }
+}
+
 #[test]
 fn the_help_of_ask_is_one_screen_and_all_of_it_has_every_option() {
     let folder = folder();

@@ -264,9 +264,9 @@ fn the_document_that_turned_the_answer_is_found_with_its_cost() {
     let why = reasons(&record, &llm);
     // Three against two: without one of the three there is a tie, which the scripted aggregator gives to the later year.
     assert_eq!(why.turning().map(|one| one.document).collect::<Vec<_>>(), [1, 4, 5]);
-    assert_eq!((why.outcome.as_str(), why.em), ("1902", Some(1.0)));
+    assert_eq!((why.outcome.as_str(), why.right), ("1902", Some(true)));
     let first = &why.documents[0];
-    assert_eq!((first.outcome.as_str(), first.em, first.source.as_deref()), ("1903", Some(0.0), Some("s0")));
+    assert_eq!((first.outcome.as_str(), first.right, first.source.as_deref()), ("1903", Some(false), Some("s0")));
     assert_eq!((why.cost.unchanged, why.cost.computed), (20, 5), "five debates: four agents each, one aggregator");
     assert_eq!(count.load(Ordering::SeqCst), 5);
     assert_eq!(why.cost.usage.generated, why.documents.iter().map(|one| one.cost.usage.generated).sum::<usize>());

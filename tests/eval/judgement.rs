@@ -1,7 +1,8 @@
 //! How a question ended, by the metric of its kind.
 
 use super::answered;
-use moot::eval::judgement::{Outcome, others};
+use moot::eval::judgement::{Outcome, is_right, others};
+use moot::eval::metrics::changes::against;
 use moot::question::{Gold, Question};
 use moot::transcript::QuestionRecord;
 
@@ -23,6 +24,30 @@ fn an_option_is_right_by_its_text_or_its_letter() {
         assert_eq!(others(&record), 0, "{answer}: one option is chosen");
         assert_eq!(Outcome::of_answers(&record.question, &[answer.to_owned()], true), Some(want), "{answer}");
     }
+}
+
+/// One of two options that are named together is not chosen, although its words are in the answer.
+#[test]
+fn an_answer_alone_is_right_by_the_rule_of_its_question() {
+    let question = choice("").question;
+    for (answer, right) in [("B", true), ("Lenn", true), ("Ost or Lenn", false), ("C", false)] {
+        assert_eq!(is_right(&question, answer), Some(right), "{answer}");
+    }
+    let free = answered("q", &["1931", "1968"], &["1940"], &[]).question;
+    for (answer, right) in [("in 1931", true), ("1931, not 1940", false), ("1932", false)] {
+        assert_eq!(is_right(&free, answer), Some(right), "{answer}");
+    }
+    assert_eq!(is_right(&Question::default(), "1931"), None);
+}
+
+/// Kept, corrected, spoilt; by exact match none of these letters would be right.
+#[test]
+fn chosen_options_of_two_runs_are_compared() {
+    let of = |before, after| against(&choice(before), &choice(after)).unwrap();
+    assert_eq!(of("A", "B"), [false, true, false]);
+    assert_eq!(of("B", "Ost"), [false, false, true]);
+    assert_eq!(of("B", "Lenn"), [true, false, false]);
+    assert_eq!(of("A", "C"), [false, false, false]);
 }
 
 #[test]

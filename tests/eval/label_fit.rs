@@ -4,7 +4,7 @@ use super::header;
 use moot::eval::label_fit::{fit, pairs};
 use moot::eval::record::reader::Record;
 use moot::generation::{Alternative, TokenLogprob};
-use moot::methods::conflict_score::weights::RELATIONS;
+use moot::protocol::labelling::weights::RELATIONS;
 use moot::question::{Claim, Conclusion, Document, DocumentLabel, JudgedClaim, Question};
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 use rand::{RngExt, SeedableRng};

@@ -128,6 +128,10 @@ fn probabilities_are_drawn_beside_the_share_of_right_answers() {
     // |0.31 + 0.38 - 1| / 4 + |0.93 + 1 - 1| / 4
     assert!(page.contains("Expected calibration error, ten bins: ") && page.contains(": 0.310."), "{page}");
     assert!(!written(vec![simple("echo", &["yes", "no"])]).contains("<h3>Calibration</h3>"));
+    let mut chosen = estimated("3", &[("B", 0.95)]);
+    chosen.question.options = ["no", "yes"].map(str::to_owned).to_vec();
+    let page = written(vec![input("a.jsonl", header(), vec![chosen])]);
+    assert_eq!(first(&rows(&page, "Calibration", "")), [("95", "1.000")], "an option is chosen by its letter too");
 }
 
 #[test]

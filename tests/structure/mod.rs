@@ -176,22 +176,78 @@ fn files_do_not_use_each_other_in_a_circle() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// A module with modules of its own is `mod.rs` in their folder: no file stands beside a folder of its name that has modules.
+fn beside_their_folders(folder: &Path) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    files(folder, &mut paths);
+    paths.sort();
+    let has_modules = |path: &PathBuf| {
+        let mut found = Vec::new();
+        let folder = path.with_extension("");
+        if folder.is_dir() {
+            files(&folder, &mut found);
+        }
+        !found.is_empty()
+    };
+    paths.into_iter().filter(has_modules).collect()
+}
+
+#[test]
+fn a_module_with_modules_is_in_their_folder() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = ["src", "tests", "examples", "benches", "fuzz", "kernels", "models", "python"];
+    let found: Vec<PathBuf> = folders.iter().flat_map(|folder| beside_their_folders(&root.join(folder))).collect();
+    assert!(found.is_empty(), "expected a mod.rs (of a test, main.rs) in the folder of this name: {found:?}");
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.rs", "a/b.rs", "c.rs", "c/page.html", "d/mod.rs", "d/e.rs"] {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    assert_eq!(beside_their_folders(folder.path()), [folder.path().join("a.rs")]);
+}
+
+/// The example of a face needs no module but `workspace`, which has all that a face fills and receives.
+#[test]
+fn the_example_of_a_face_uses_the_workspace_alone() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/face.rs")).unwrap();
+    let word = |path: &str| path.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let used: BTreeSet<String> = text.split("moot::").skip(1).map(word).collect();
+    assert_eq!(used, BTreeSet::from(["Result", "workspace"].map(str::to_owned)));
+    assert!(text.lines().count() <= 60, "{} lines: expected at most 60", text.lines().count());
+}
+
 /// Modules of `cli` that its subcommands share.
 const SHARED: &[&str] = &["advice", "args", "choice", "claims", "debate", "records", "report_page", "terminal"];
 
-/// `ask.rs:12 uses run`, for every use of a subcommand by another file of the command line than `mod.rs`.
-fn uses_of_subcommands(cli: &Path) -> Vec<String> {
+/// The modules of a folder: its files and folders, `mod.rs` apart.
+fn children(folder: &Path) -> BTreeSet<String> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let names = names.filter(|path| path.is_dir() || path.extension().is_some_and(|ending| ending == "rs"));
+    let names = names.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
+    names.filter(|name| name != "mod").collect()
+}
+
+/// `ask.rs:12 uses run`, for every use of one module of `folder`, the top module `top`, by a file of another. `mod.rs` may use all,
+/// and all may use those of `shared`.
+fn uses_of_neighbours(folder: &Path, top: &str, shared: &[&str]) -> Vec<String> {
     let (mut paths, mut wrong) = (Vec::new(), Vec::new());
-    files(cli, &mut paths);
+    files(folder, &mut paths);
     paths.sort();
-    for path in paths.into_iter().filter(|path| *path != cli.join("mod.rs")) {
-        let below = path.strip_prefix(cli).unwrap();
+    let (modules, path_of_top) = (children(folder), format!("crate::{top}::"));
+    for path in paths.into_iter().filter(|path| *path != folder.join("mod.rs")) {
+        let below = path.strip_prefix(folder).unwrap();
         let first = below.components().next().unwrap().as_os_str().to_str().unwrap();
         let own = first.strip_suffix(".rs").unwrap_or(first);
-        for (number, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
-            let used = named(&line.replace("crate::cli::{", "crate::{").replace("crate::cli::", "crate::"));
-            let others = used.iter().filter(|name| line.contains("crate::cli::") && *name != own);
-            let others = others.filter(|name| !SHARED.contains(&name.as_str()));
+        // In a file of the folder, and in the `mod.rs` of a folder there, `super` is the top module.
+        let depth = below.components().count();
+        let is_child = depth == 1 || depth == 2 && below.ends_with("mod.rs");
+        let text = fs::read_to_string(&path).unwrap();
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+            let line = if is_child { line.replace("super::", &path_of_top) } else { line.to_owned() };
+            let line = line.split(&path_of_top).skip(1).map(|after| format!("crate::{after}")).collect::<String>();
+            let others = named(&line).into_iter().filter(|name| name != own && modules.contains(name));
+            let others = others.filter(|name| !shared.contains(&name.as_str()));
             wrong.extend(others.map(|name| format!("{}:{} uses {name}", below.display(), number + 1)));
         }
     }
@@ -201,15 +257,23 @@ fn uses_of_subcommands(cli: &Path) -> Vec<String> {
 #[test]
 fn no_subcommand_uses_another() {
     let cli = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli");
-    let wrong = uses_of_subcommands(&cli);
+    let wrong = uses_of_neighbours(&cli, "cli", SHARED);
     assert!(wrong.is_empty(), "what subcommands share goes to a module of SHARED:\n{}", wrong.join("\n"));
     for name in SHARED {
         assert!(cli.join(format!("{name}.rs")).exists() || cli.join(name).is_dir(), "SHARED: {name} is gone");
     }
 }
 
+/// What methods share belongs to `protocol`.
 #[test]
-fn a_use_of_another_subcommand_is_found() {
+fn no_method_uses_another() {
+    let methods = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/methods");
+    let wrong = uses_of_neighbours(&methods, "methods", &[]);
+    assert!(wrong.is_empty(), "what methods share goes to src/protocol:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_use_of_a_neighbour_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -217,7 +281,15 @@ fn a_use_of_another_subcommand_is_found() {
         fs::write(path, text).unwrap();
     };
     write("mod.rs", "use crate::cli::ask;\n");
-    write("ask.rs", "use crate::cli::args::values;\nuse crate::cli::run::Args;\nuse crate::eval::run;\n");
-    write("run/mod.rs", "use crate::cli::run::dry;\nuse crate::cli::{ask, terminal};\n");
-    assert_eq!(uses_of_subcommands(folder.path()), ["ask.rs:2 uses run", "run/mod.rs:2 uses ask"]);
+    write(
+        "ask.rs",
+        "use crate::cli::args::values;\nuse crate::cli::run::Args;\nuse crate::eval::run;\nuse super::show::row;\n",
+    );
+    write("run/mod.rs", "use crate::cli::run::dry;\nuse crate::cli::{ask, terminal};\n/// As [`crate::cli::show`].\n");
+    write("run/dry.rs", "use super::ask;\n");
+    for name in ["args.rs", "terminal.rs", "show.rs"] {
+        write(name, "");
+    }
+    let found = uses_of_neighbours(folder.path(), "cli", &["args", "terminal"]);
+    assert_eq!(found, ["ask.rs:2 uses run", "ask.rs:4 uses show", "run/mod.rs:2 uses ask"]);
 }

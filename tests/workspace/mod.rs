@@ -1,5 +1,6 @@
 //! Plans: the same options from every face, resolved once, errors that name the option.
 
+mod inline;
 mod own;
 
 use moot::MootError;

@@ -1,5 +1,5 @@
 //! Launches of CUDA kernels as data: which kernel, how many blocks, which arguments. Nothing here needs a GPU or CUDA,
-//! so the tests run the same launches on the host (`kernels/tests/cuda_host.rs`).
+//! so the tests run the same launches on the host (`kernels/tests/cuda_host`).
 
 mod attention;
 mod capability;

@@ -7,7 +7,7 @@ use crate::eval::label_fit::{self, HeldOut};
 use crate::eval::record::reader::Record;
 use crate::eval::stats::Estimate;
 use crate::files::outputs;
-use crate::methods::conflict_score::weights::RELATIONS;
+use crate::protocol::labelling::weights::RELATIONS;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 

@@ -8,22 +8,11 @@ use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
 use crate::cli::terminal::runs::print_reports;
 use crate::cli::terminal::tell;
-use crate::error::{MootError, Result};
+use crate::error::Result;
 use crate::escape;
-use crate::eval::datasets::{self, Dataset};
-use crate::eval::record::Writer;
-use crate::eval::record::reader::Record;
-use crate::eval::reuse::Replies;
-use crate::eval::variants::{Compared, Half, MOST};
-use crate::files::outputs::{self, InputPath};
-use crate::llm::once::Once;
-use crate::prompts::File;
-use crate::protocol::Built;
-use crate::protocol::own_prompts::text;
-use crate::transcript::CallRecord;
-use crate::workspace::{Control, MethodPlan, Plan, PlanOptions, Recording, RunOptions, Workspace};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use crate::eval::variants::Half;
+use crate::workspace::{PlanOptions, PromptVariants, RunOptions};
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -85,13 +74,6 @@ pub struct Args {
     pub model: model::ModelArgs,
 }
 
-/// One prompt and its name.
-struct Variant {
-    name: String,
-    method: MethodPlan,
-    record: PathBuf,
-}
-
 /// Runs every variant, then prints the comparison.
 ///
 /// # Errors
@@ -99,143 +81,40 @@ struct Variant {
 pub fn run(args: &Args) -> Result<()> {
     let half = Half::named(&args.half)?;
     let control = interrupt::listen()?;
-    let variants = variants(args, &control)?;
-    let records: Vec<_> = variants.iter().map(|variant| ("-o", variant.record.as_path())).collect();
-    outputs::distinct(&records, &inputs(args))?;
-    let dataset = half_of(args, half)?;
-    std::fs::create_dir_all(&args.output).map_err(|e| MootError::io(&args.output, "create", e))?;
-    let (name, count) = (dataset.identity.name.clone(), dataset.questions.len());
-    let (dataset, replies) = (Arc::new(dataset), Arc::new(Replies::read(&args.reuse)?));
-    let names: Vec<String> = variants.iter().map(|variant| variant.name.clone()).collect();
-    let paths: Vec<PathBuf> = variants.iter().map(|variant| variant.record.clone()).collect();
-    let workspace = Workspace::open(plan(args, variants, &dataset, &replies)?, &control)?;
-    // A record that cannot be continued is found before its replies are used.
-    for (recording, path) in workspace.plan().batches().iter().flatten().zip(&paths) {
-        Writer::open_for(path, &recording.header(workspace.tools()), args.retry_errors)?;
+    let (options, role, files) = (options(args)?, args.role.clone(), args.variant.clone());
+    let comparison = PromptVariants { options, role, files, half }.prepare(&control)?;
+    let (reports, shared) = comparison.record(&control)?;
+    print_reports(reports).map_or(Ok(()), Err)?;
+    if shared > 0 {
+        tell(&format!("{shared} calls were those of another variant"));
     }
-    let calls = paths.iter().map(|path| recorded(path)).collect::<Result<Vec<_>>>()?.concat();
-    tell(&format!("{} variants, {count} questions", names.len()));
-    let once = Once::new(workspace.tools().llm, &calls);
-    print_reports(workspace.run_by(&once)?).map_or(Ok(()), Err)?;
-    if once.shared() > 0 {
-        tell(&format!("{} calls were those of another variant", once.shared()));
-    }
-    let records = paths.iter().map(|path| Record::read(path)).collect::<Result<Vec<_>>>()?;
-    workspace.note_counts();
-    let compared = Compared::new(names, records, &dataset.questions);
+    let compared = comparison.compare()?;
     if args.json {
         return output::print(&format!("{}\n", escape::json(&compared.json().to_string())));
     }
+    let (name, count) = (comparison.dataset(), comparison.questions());
     let head = format!("{} of {name}, {count} questions ({})\n\n", args.role, half.name());
     output::print(&escape::lines(&(head + &compared.table())))
 }
 
-/// Files and folders that are read, with their arguments.
-fn inputs(args: &Args) -> Vec<InputPath<'_>> {
-    let typed = [("DATASET", Some(&args.dataset)), ("--prompts", args.method.prompts.as_ref())];
-    let typed = typed.into_iter().chain([("--source-weights", args.method.source_weights.as_ref())]);
-    let typed = typed.filter_map(|(argument, path)| Some((argument, path?.as_path())));
-    let variants = args.variant.iter().map(|path| ("--variant", path.as_path()));
-    let reused = args.reuse.iter().map(|path| ("--reuse", path.as_path()));
-    let corpus = args.retrieve.corpus.iter().map(|typed| ("--corpus", Path::new(typed)));
-    typed.chain(variants).chain(reused).chain(corpus).collect()
-}
-
-/// The plan of all variants, side by side.
-fn plan(args: &Args, variants: Vec<Variant>, dataset: &Arc<Dataset>, replies: &Arc<Replies>) -> Result<Plan> {
-    let run = RunOptions { in_flight: args.in_flight, retry_errors: args.retry_errors, ..RunOptions::default() };
-    let of = |Variant { method, record, .. }: Variant| {
-        Recording::new(Arc::new(method), dataset.clone(), record, replies.clone(), &run)
+fn options(args: &Args) -> Result<PlanOptions> {
+    let run = RunOptions {
+        dataset: args.dataset.clone(),
+        output: Some(args.output.clone()),
+        format: args.format.clone(),
+        limit: args.limit,
+        in_flight: args.in_flight,
+        retry_errors: args.retry_errors,
+        reuse: args.reuse.clone(),
+        ..RunOptions::default()
     };
-    let batch: Vec<Recording> = variants.into_iter().map(of).collect();
-    let options = PlanOptions {
+    Ok(PlanOptions {
         corpus: args.retrieve.options(),
+        method: args.method.options()?,
         classifier: args.classifier.options(),
         model: args.model.name(),
         runtime: args.model.runtime.options(),
         run: Some(run),
         ..PlanOptions::default()
-    };
-    Plan::of_batches(options, vec![batch])
-}
-
-/// The questions of the half, the first ones where there is a limit.
-fn half_of(args: &Args, half: Half) -> Result<Dataset> {
-    let options = args.format.iter().try_fold(datasets::Options::default(), |options, typed| options.format(typed))?;
-    let mut dataset = datasets::load_with(&args.dataset, &options)?;
-    dataset.questions.retain(|question| half.holds(&question.id));
-    dataset.questions.truncate(args.limit.unwrap_or(usize::MAX));
-    if dataset.questions.is_empty() {
-        let expected = format!("questions of the half `{}`", half.name());
-        return Err(MootError::Input { path: args.dataset.clone(), line: None, expected, found: "none".into() });
-    }
-    Ok(dataset)
-}
-
-/// The calls of a record's finished questions.
-fn recorded(path: &Path) -> Result<Vec<CallRecord>> {
-    Ok(Record::read(path)?.questions.into_iter().flat_map(|question| question.calls).collect())
-}
-
-/// Variant 0, then one for each file.
-fn variants(args: &Args, control: &Control) -> Result<Vec<Variant>> {
-    if args.variant.len() + 1 > MOST {
-        return Err(MootError::Usage(format!(
-            "--variant: expected at most {} files beside the prompt in use, found {}",
-            MOST - 1,
-            args.variant.len()
-        )));
-    }
-    let options = args.method.options()?;
-    let resolve = || options.resolve(crate::methods::RUN, &control.notice());
-    let method = resolve()?;
-    let file = prompt_of(&method.method, &args.role)?;
-    let role = stem(Path::new(file.name));
-    let record = |name: &str| args.output.join(format!("{role}.{name}.jsonl"));
-    let mut variants = vec![Variant { name: "in-use".into(), method, record: record("in-use") }];
-    for path in &args.variant {
-        let method = resolve()?;
-        let mut prompts = method.method.prompts.clone();
-        prompts.replace(file, &text(path)?)?;
-        let method = MethodPlan { method: method.method.with_prompts(prompts)?, ..method };
-        let name = stem(path);
-        let text_of = |method: &MethodPlan| method.method.prompts.of(file).text.to_owned();
-        for other in &variants {
-            let wrong = |found: &str| MootError::Input {
-                path: path.clone(),
-                line: None,
-                expected: "a variant of another name and text than the others".into(),
-                found: format!("{found} of `{}`", other.name),
-            };
-            if other.name == name {
-                return Err(wrong("the name"));
-            }
-            if text_of(&other.method) == text_of(&method) {
-                return Err(wrong("the text"));
-            }
-        }
-        variants.push(Variant { record: record(&name), name, method });
-    }
-    Ok(variants)
-}
-
-/// The prompt of that name: the file of the method, with or without folder and ending; with `wording=tuned` the tuned one where
-/// there are two.
-fn prompt_of(method: &Built, role: &str) -> Result<File> {
-    let (row, asked) = (method.row, role.trim_end_matches(".jinja"));
-    let find = |asked: &str| {
-        let named = |file: &&File| file.name.trim_end_matches(".jinja") == asked || stem(Path::new(file.name)) == asked;
-        row.prompts.iter().find(named).copied()
-    };
-    let tuned = method.values.json().get("wording").is_some_and(|wording| wording == "tuned");
-    let tuned = tuned.then(|| find(&format!("{asked}_tuned"))).flatten();
-    tuned.or_else(|| find(asked)).ok_or_else(|| MootError::UnknownName {
-        kind: "prompt of the method",
-        name: role.to_owned(),
-        known: row.prompts.iter().map(|file| file.name).collect::<Vec<_>>().join(", "),
     })
-}
-
-fn stem(path: &Path) -> String {
-    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! `moot sources estimate` and `moot sources merge`.
 
-use super::weights::{print, write};
+use super::weights::print;
 use crate::answers::align;
 use crate::cli::args::values;
 use crate::cli::terminal::tell;
@@ -236,7 +236,7 @@ fn finish(gathered: Gathered, settings: &EstimatorSettings, left: &LeftOut, firs
         tell(&format!("{dropped} of {asked} replies dropped: their words are not in the source's documents (--align)"));
     }
     let weights = SourceWeights { records: gathered.records, ..estimate(gathered.questions, settings) };
-    write(&weights, output)?;
+    weights.write(output)?;
     print(&weights)
 }
 

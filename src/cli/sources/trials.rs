@@ -1,25 +1,14 @@
 //! `moot sources trials`.
 
-use super::build::{BenchArgs, files, keep, plan, pools_of};
-use super::weights::write;
-use crate::answers::align::{self, Compared};
+use super::build::{BenchArgs, plan, pools_of};
 use crate::cli::args::{corpus, model, values};
-use crate::cli::terminal::{interrupt, output, runs, tell};
+use crate::cli::terminal::runs::print_reports;
+use crate::cli::terminal::{interrupt, output};
 use crate::error::{MootError, Result};
 use crate::eval::compare::tables::{csv_rows, markdown_table};
-use crate::eval::datasets;
-use crate::eval::record::reader::Record;
-use crate::eval::reuse::Replies;
-use crate::eval::sources::bench::{Pool, build};
-use crate::eval::sources::trials::{Trials, mean};
-use crate::eval::sources::{answers_of, estimate};
 use crate::files::outputs;
-use crate::llm::remote::Notice;
-use crate::protocol::switches::Typed;
-use crate::sources::EstimatorSettings;
-use crate::workspace::{Control, MethodOptions, MethodPlan, PlanOptions, Recording, RunOptions};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use crate::workspace::{PlanOptions, RunOptions, SourceTrial, SourceTrials};
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,71 +73,24 @@ impl Vary {
     }
 }
 
-/// The paper's names of what is compared, and the variants of `ra-rag` that they are.
-const METHODS: [(&str, &str); 6] = [
-    ("Oracle WMV", "oracle"),
-    ("WMV", "wmv"),
-    ("RA-RAG", "rrss"),
-    ("kappa-RSS", "rss"),
-    ("MV", "mv"),
-    ("Naive RAG", "naive-rag"),
-];
-
-/// The benchmark of one trial at one x.
-struct Trial {
-    /// The index of x, and the value of kappa.
-    row: usize,
-    kappa: usize,
-    folder: PathBuf,
-}
-
-impl Trial {
-    /// The name of a variant's record, which says kappa where it matters.
-    fn name(&self, variant: &str) -> String {
-        if ["rrss", "rss"].contains(&variant) { format!("{variant}-{}", self.kappa) } else { variant.to_owned() }
-    }
-}
-
 pub(super) fn run(args: &Args) -> Result<()> {
     if args.vary != Vary::Kappa && !args.bench.reliability.is_empty() {
         return Err(MootError::Usage(
             "--reliability: expected --vary kappa beside it, since it fixes the sources".into(),
         ));
     }
-    let trials = built(args)?;
+    let (pools, questions) = pools_of(&args.bench)?;
+    let experiment = SourceTrials { trials: trials(args, questions)?, options: options(args) };
+    experiment.deal(&pools)?;
     // A process listens for Ctrl-C once.
     let control = interrupt::listen()?;
-    // First what needs no weights: the answers of all sources, from which most replies of the rest are taken.
-    let first = |trial: &Trial| {
-        Ok(vec![
-            args.recording(trial, "estimate", "wmv", "estimate", None, &[])?,
-            args.recording(trial, "test", "mv", "mv", None, &[])?,
-            args.recording(trial, "test", "naive-rag", "naive-rag", None, &[])?,
-        ])
-    };
-    args.record(&trials, &first, &control)?;
-    for trial in &trials {
-        weigh(trial)?;
-    }
-    let then = |trial: &Trial| {
-        let known = [trial.folder.join("mv.record.jsonl")];
-        let with = |variant: &str, weights: &str| {
-            args.recording(trial, "test", variant, &trial.name(variant), Some(weights), &known)
-        };
-        Ok(vec![
-            with("oracle", "oracle.json")?,
-            with("wmv", "sources.json")?,
-            with("rrss", "sources.json")?,
-            with("rss", "sources.json")?,
-        ])
-    };
-    args.record(&trials, &then, &control)?;
-    report(args, &trials)
+    print_reports(experiment.estimate(&control)?).map_or(Ok(()), Err)?;
+    print_reports(experiment.test(&control)?).map_or(Ok(()), Err)?;
+    report(args, &experiment)
 }
 
-/// Builds the benchmark of every trial, where it is not there already.
-fn built(args: &Args) -> Result<Vec<Trial>> {
-    let (pools, questions) = pools_of(&args.bench)?;
+/// A trial for each x and seed.
+fn trials(args: &Args, questions: (usize, usize)) -> Result<Vec<SourceTrial>> {
     let mut trials = Vec::new();
     for (row, &x) in args.at.iter().enumerate() {
         for trial in 0..args.trials {
@@ -165,88 +107,29 @@ fn built(args: &Args) -> Result<Vec<Trial>> {
                 return Err(MootError::Usage(format!("--at 0: expected at least 1 for {}", args.vary.label())));
             }
             let folder = args.output.join(name).join(format!("trial-{}", trial + 1));
-            deal(&bench, &pools, questions, &folder)?;
-            trials.push(Trial { row, kappa, folder });
+            trials.push(SourceTrial { row, kappa, folder, bench: plan(&bench, questions)? });
         }
     }
     Ok(trials)
 }
 
-fn deal(bench: &BenchArgs, pools: &[Pool], questions: (usize, usize), folder: &Path) -> Result<()> {
-    keep(&files(&build(pools, &plan(bench, questions)?))?, folder)
-}
-
-/// Estimates the weights of a trial from its record, as `moot sources estimate` does.
-fn weigh(trial: &Trial) -> Result<()> {
-    let record = Record::read(&trial.folder.join("estimate.record.jsonl"))?;
-    let answers = record.questions.iter().map(|q| answers_of(q, Some(align::LEAST), Compared::default())).collect();
-    let settings = EstimatorSettings { align: Some(align::LEAST), ..EstimatorSettings::default() };
-    write(&estimate(answers, &settings), &trial.folder.join("sources.json"))
-}
-
-impl Args {
-    /// The recording of a variant on a set of a trial's benchmark.
-    fn recording(
-        &self,
-        trial: &Trial,
-        set: &str,
-        variant: &str,
-        name: &str,
-        weights: Option<&str>,
-        reused: &[PathBuf],
-    ) -> Result<Recording> {
-        let dataset = datasets::load(&trial.folder.join(format!("{set}.jsonl")))?;
-        let selects = ["rrss", "rss"].contains(&variant);
-        let kappa = selects.then(|| ("kappa".to_owned(), trial.kappa.to_string()));
-        let switches = [("variant".to_owned(), variant.to_owned())].into_iter().chain(kappa);
-        let options = MethodOptions {
-            source_weights: weights.map(|weights| trial.folder.join(weights)),
-            ..MethodOptions::default()
-        };
-        let rows = [("ra-rag", switches.collect::<Typed>())];
-        let method: Vec<MethodPlan> = options.resolve_rows(&rows, &Notice::new(tell))?;
-        let method = method.into_iter().next().ok_or_else(|| MootError::Usage("ra-rag was not built (bug)".into()))?;
-        let output = trial.folder.join(format!("{name}.record.jsonl"));
-        let run = RunOptions { in_flight: self.in_flight, ..RunOptions::default() };
-        Ok(Recording::new(Arc::new(method), Arc::new(dataset), output, Arc::new(Replies::read(reused)?), &run))
-    }
-
-    /// Makes the records that `of` names for each trial; those of equal files once.
-    fn record(&self, trials: &[Trial], of: &dyn Fn(&Trial) -> Result<Vec<Recording>>, control: &Control) -> Result<()> {
-        let mut batches: Vec<Vec<Recording>> = Vec::new();
-        for trial in trials {
-            let known = |path: &Path| batches.iter().flatten().any(|recording| recording.path() == path);
-            let new: Vec<Recording> = of(trial)?.into_iter().filter(|recording| !known(recording.path())).collect();
-            if !new.is_empty() {
-                batches.push(new);
-            }
-        }
-        let run = RunOptions { in_flight: self.in_flight, ..RunOptions::default() };
-        let options = PlanOptions {
-            classifier: self.classifier.options(),
-            model: self.model.name(),
-            runtime: self.model.runtime.options(),
-            run: Some(run),
-            ..PlanOptions::default()
-        };
-        runs::make(options, batches, control)
+fn options(args: &Args) -> PlanOptions {
+    PlanOptions {
+        classifier: args.classifier.options(),
+        model: args.model.name(),
+        runtime: args.model.runtime.options(),
+        run: Some(RunOptions { in_flight: args.in_flight, ..RunOptions::default() }),
+        ..PlanOptions::default()
     }
 }
 
 /// Prints the means, and writes table and charts.
-fn report(args: &Args, trials: &[Trial]) -> Result<()> {
+fn report(args: &Args, experiment: &SourceTrials) -> Result<()> {
     let at: Vec<f64> = args.at.iter().map(|&x| x as f64).collect();
-    let x = args.vary.label();
+    let (x, trials) = (args.vary.label(), args.trials);
     for (metric, title, y) in [("squad-em", "Exact match", "exact match"), ("calls", "Calls a question", "calls")] {
-        let mut found = Trials::new(&METHODS.map(|(name, _)| name), &at);
-        for trial in trials {
-            for (method, (_, variant)) in METHODS.iter().enumerate() {
-                let record = Record::read(&trial.folder.join(format!("{}.record.jsonl", trial.name(variant))))?;
-                found.rows[trial.row].1[method].extend(mean(&record, metric));
-            }
-        }
+        let found = experiment.values(metric, &at)?;
         let cells = found.cells(x);
-        let trials = args.trials;
         output::print(&format!(
             "{title}, mean of {trials} trials with its 95 % interval\n\n{}\n",
             markdown_table(&cells)

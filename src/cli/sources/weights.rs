@@ -1,24 +1,10 @@
-//! Weights of sources: their file, and their table.
+//! Weights of sources as a table.
 
 use crate::cli::terminal::columns::{pad, printable, width};
 use crate::cli::terminal::output;
-use crate::error::{MootError, Result};
+use crate::error::Result;
 use crate::eval::sources::report::Report;
-use crate::files::outputs;
 use crate::sources::{SourceEstimate, SourceWeights};
-use std::path::Path;
-
-/// Writes a file of weights; what stood at `path` before is there until the new file is complete.
-pub(super) fn write(weights: &SourceWeights, path: &Path) -> Result<()> {
-    outputs::write(path, text(weights)?.as_bytes())
-}
-
-/// The text of a file of weights.
-pub(super) fn text(weights: &SourceWeights) -> Result<String> {
-    let text = serde_json::to_string_pretty(weights)
-        .map_err(|e| MootError::Usage(format!("the weights cannot be written as JSON: {e} (bug)")))?;
-    Ok(text + "\n")
-}
 
 /// Prints the table of weights, then the notes.
 pub(super) fn print(weights: &SourceWeights) -> Result<()> {

@@ -1,11 +1,11 @@
 //! Changes in later rounds: each agent's reply compared with its reply of the round before.
 
-use super::answers::{self, Rule};
 use super::metric::Tally;
-use crate::answers::gold::is_right;
+use super::single;
 use crate::answers::words::Level;
+use crate::eval::judgement;
 use crate::methods::self_reflection;
-use crate::question::{Answer, Conclusion, Gold, Judged};
+use crate::question::{Answer, Conclusion, Judged, Question};
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 
 /// How a reply differs from the one of the round before.
@@ -21,15 +21,14 @@ pub enum Change {
 
 /// Of the agents' replies of round 2 and later: those that changed in this way, and all.
 ///
-/// Right is a reply that gives a gold answer and no wrong one, or none where no answer is right; a malformed reply is
+/// Right is a reply that [`judgement::is_right`] finds right, or that gives none where no answer is right; a malformed reply is
 /// wrong. `None` without gold, and where there is no later reply.
 #[must_use]
 pub fn tally(record: &QuestionRecord, change: Change) -> Option<Tally> {
-    let gold = record.question.gold.as_ref()?;
     let mut tally = Tally::default();
     for call in record.calls.iter().filter(|call| call.round > 1 && call.document.is_some()) {
         let Some(before) = earlier(record, call) else { continue };
-        let (Some(was), Some(is)) = (rank(before, gold), rank(call, gold)) else { continue };
+        let (Some(was), Some(is)) = (rank(before, &record.question), rank(call, &record.question)) else { continue };
         let changed = match change {
             Change::Any => is_changed(before, call),
             Change::Better => is > was,
@@ -71,12 +70,15 @@ pub fn is_changed(before: &CallRecord, now: &CallRecord) -> bool {
     }
 }
 
-/// 0 wrong, 1 unknown, 2 right; `None` for a reply that is not one answer.
-fn rank(call: &CallRecord, gold: &Gold) -> Option<u8> {
+/// 0 wrong, 1 unknown, 2 right; `None` for a reply that is not one answer, and without gold.
+fn rank(call: &CallRecord, question: &Question) -> Option<u8> {
+    let gold = question.gold.as_ref()?;
     match &call.parsed {
         Parsed::Malformed => Some(0),
         Parsed::Answer { answer: None, .. } => Some(if gold.required() == 0 { 2 } else { 1 }),
-        Parsed::Answer { answer: Some(given), .. } => Some(if is_right(given, gold) { 2 } else { 0 }),
+        Parsed::Answer { answer: Some(given), .. } => {
+            judgement::is_right(question, given).map(|right| if right { 2 } else { 0 })
+        }
         _ => None,
     }
 }
@@ -101,7 +103,7 @@ pub(crate) fn is_answered_again(record: &QuestionRecord) -> bool {
 /// Of questions answered again, those revised in this way, and all. An answer that was given again stands alone, one that was
 /// changed has the first answer as rejected.
 ///
-/// An answer is right where exact match says so. A free answer that a judge judged is right where the judge found it truthful,
+/// An answer is right by [`judgement::exact`]. A free answer that a judge judged is right where the judge found it truthful,
 /// since a free answer seldom has the words of a gold one; it is kept where its verdict is. `None` without gold, and where no
 /// reply was made again.
 #[must_use]
@@ -114,7 +116,7 @@ pub fn revised(record: &QuestionRecord, revision: Revision) -> Option<Tally> {
         (Some(was), Some(is)) if record.question.options.is_empty() => Outcome::judged(was, is),
         _ => {
             let before = if kept { &conclusion.answers } else { &conclusion.rejected };
-            Outcome { was: matches(record, before), is: matches(record, &conclusion.answers), kept }
+            Outcome { was: is_right(record, before), is: is_right(record, &conclusion.answers), kept }
         }
     };
     Some([f64::from(u8::from(outcome.is(revision))), 1.0, 0.0, 0.0])
@@ -131,8 +133,10 @@ pub fn against(base: &QuestionRecord, record: &QuestionRecord) -> Option<[bool; 
         (Some(was), Some(is)) if record.question.options.is_empty() => Outcome::judged(was, is),
         _ => {
             let set = |answers: &[Answer]| Level::Scored.set(answers.iter().map(|answer| answer.text.as_str()));
-            let kept = before.malformed == after.malformed && set(&before.answers) == set(&after.answers);
-            Outcome { was: matches(base, &before.answers), is: matches(record, &after.answers), kept }
+            let same_option = single::chosen_option(base).is_some_and(|one| single::chosen_option(record) == Some(one));
+            let same = same_option || set(&before.answers) == set(&after.answers);
+            let kept = before.malformed == after.malformed && same;
+            Outcome { was: is_right(base, &before.answers), is: is_right(record, &after.answers), kept }
         }
     };
     Some([Revision::Kept, Revision::Corrected, Revision::Spoilt].map(|revision| outcome.is(revision)))
@@ -160,10 +164,10 @@ impl Outcome {
     }
 }
 
-/// Exact match of `answers`, as if they were the conclusion of `record`.
-fn matches(record: &QuestionRecord, answers: &[Answer]) -> bool {
+/// Whether `answers` are right, as if they were the conclusion of `record`.
+fn is_right(record: &QuestionRecord, answers: &[Answer]) -> bool {
     let conclusion = Conclusion { answers: answers.to_vec(), ..Conclusion::default() };
     let question = QuestionRecord { question: record.question.clone(), ..QuestionRecord::default() };
     let record = QuestionRecord { conclusion: Some(conclusion), ..question };
-    answers::exact_match(&record, Rule::Contained) == Some(1.0)
+    judgement::exact(&record) == Some(1.0)
 }

@@ -58,9 +58,14 @@ pub(crate) fn choice(record: &QuestionRecord) -> Option<f64> {
     if options.is_empty() {
         return None;
     }
-    let chosen = concluded(record).and_then(|text| chosen(&text, options));
+    let chosen = chosen_option(record);
     let right = chosen.is_some_and(|option| gold.aliases().any(|alias| Level::Scored.equal(alias, &options[option])));
     Some(f64::from(u8::from(right)))
+}
+
+/// The index of the option that the conclusion names; `None` where it names none or several, and without options.
+pub(super) fn chosen_option(record: &QuestionRecord) -> Option<usize> {
+    concluded(record).and_then(|text| chosen(&text, &record.question.options))
 }
 
 /// 1 where the answer equals the one that a document of misinformation gives; `None` where no document is labelled so.
@@ -74,6 +79,10 @@ pub(crate) fn planted(record: &QuestionRecord) -> Option<f64> {
 }
 
 /// 1 where there is an answer that is neither right nor planted; `None` without gold.
+///
+/// Right is SQuAD's exact match, whatever the question's kind, as the column is defined in RA-RAG's table 1. It asks how answers
+/// divide into types that [`planted`] and [`exact_match`] compare in the same way, not whether a question is answered right
+/// (`eval::judgement`).
 #[must_use]
 pub(crate) fn hallucinated(record: &QuestionRecord) -> Option<f64> {
     let right = exact_match(record)? > 0.0;

@@ -9,7 +9,7 @@
 use super::{Slices, random};
 use crate::answers::unknown::is_unknown;
 use crate::answers::words::Level;
-use crate::methods::conflict_score::claims::statement;
+use crate::protocol::labelling::decomposer::statement;
 use crate::question::{Claim, ClaimRelation, Document, Gold, Question};
 use rand::RngExt;
 use rand::seq::SliceRandom;

@@ -103,7 +103,8 @@ impl AnswerTypes {
     }
 }
 
-/// The index in [`TYPES`].
+/// The index in [`TYPES`]. An answer that holds a gold one is "correct" whatever else it holds, as in RA-RAG's table: this asks for
+/// the type of a source's answer, not whether a question is answered right (`eval::judgement`).
 fn type_of(part: &Part<'_>, answer: Option<&str>, gold: &[&str]) -> usize {
     let Some(answer) = answer else { return 2 };
     if gold.iter().any(|gold| Level::Scored.contains(answer, gold)) {

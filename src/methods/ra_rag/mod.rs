@@ -6,6 +6,7 @@ use crate::answers::vote;
 use crate::error::{MootError, Result};
 use crate::protocol::equality::Equality;
 use crate::protocol::formats::SHORT;
+use crate::protocol::source_readers::{ALIGN, ALIGN_THRESHOLD, PER_SOURCE, READER, Source, gather, of_each, sources};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
@@ -13,30 +14,8 @@ use crate::retrieval::Wanted;
 use crate::sources::ORACLE;
 use crate::transcript::{CallRecord, Parsed};
 use baselines::{MEMORY, POOL};
-use source::{Source, gather, sources};
 
-pub(in crate::methods) mod baselines;
-pub(in crate::methods) mod source;
-
-pub(in crate::methods) use source::READER;
-
-/// The switch `align` (f_align, section 3.2).
-pub(in crate::methods) const ALIGN: Switch = Switch {
-    name: "align",
-    about: "answers that their source's documents do not hold count as unknown",
-    kind: Kind::Flag,
-    default: "true",
-};
-/// The switch `align-threshold` (section 3.2: 0.9).
-pub(in crate::methods) const ALIGN_THRESHOLD: Switch = Switch {
-    name: "align-threshold",
-    about: "ROUGE-1 precision below which `align` rejects an answer",
-    kind: Kind::Number(0.0, 1.0),
-    default: "0.9",
-};
-/// The switch `per-source` (3 passages of each source).
-pub(in crate::methods) const PER_SOURCE: Switch =
-    Switch { name: "per-source", about: "passages retrieved of each source", kind: Kind::Count(1, 100), default: "3" };
+mod baselines;
 
 /// RA-RAG's row.
 pub(crate) static ROW: Row = Row {
@@ -135,7 +114,7 @@ impl Method for RaRag {
     fn wanted(&self, user: Wanted) -> Wanted {
         match self.variant {
             Variant::NaiveRag => baselines::of_pool(self.pool, user.filter),
-            _ => source::of_each(self.per_source, user.filter),
+            _ => of_each(self.per_source, user.filter),
         }
     }
 

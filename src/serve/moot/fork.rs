@@ -2,7 +2,7 @@
 //! something.
 
 use crate::cancel::Cancel;
-use crate::eval::fork::{self, Change, Fork};
+use crate::eval::fork::{Change, Fork};
 use crate::serve::body;
 use crate::serve::moot::ask::{self, Reply};
 use crate::serve::moot::history;
@@ -11,6 +11,7 @@ use crate::serve::moot::sink::Sink;
 use crate::serve::moot::watched::begin;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run, run_streamed};
+use crate::workspace::HeldFork;
 use axum::Json;
 use axum::body::Body as Raw;
 use axum::extract::{Path, State as Extract};
@@ -94,12 +95,11 @@ fn held(state: &State, path: &FilePath, fork: &Fork, cancel: &Cancel, sink: &Sin
     let id = state.records.new_id();
     let changed = fork.question(&old.question);
     let (_running, watched) = begin(state, &id, &record.header.method, &changed, cancel, sink);
-    let course = fork.hold(&record.header, fork::method_of(&record)?, old, workspace.tools(), &watched);
-    let mut course = course.map_err(|error| refused(error, &state.limits, cancel))?;
+    let held = workspace.fork(&record, &ledger.chain, old, fork, &watched);
+    let HeldFork { mut course, header } = held.map_err(|error| refused(error, &state.limits, cancel))?;
     if let Some(error) = course.record.error {
         return Err(Refusal::field("strike, tell, edit", "a change after which the question can be answered", error));
     }
     course.record.question.id = id;
-    let header = fork::header(&record, &fork::method_of(&record)?, &ledger.chain, old, fork);
     ask::finish(state, &header, course.record, ask::taken(&lines))
 }

@@ -1,7 +1,7 @@
 //! Questions about recorded answers: whether documents support their claims, and whether they are right.
 
 use crate::eval::metrics::changes;
-use crate::methods::conflict_score::claims::statement;
+use crate::protocol::labelling::decomposer::statement;
 use crate::question::{Answer, Claim, Document, Question};
 use crate::transcript::{CallRecord, QuestionRecord};
 

@@ -6,6 +6,7 @@ use crate::error::{MootError, Result};
 use crate::escape::line as printable;
 use crate::eval::record::reader::Record;
 use crate::methods::{conflict_score, truthful_judge};
+use crate::protocol::labelling::settings;
 use crate::question::{Conclusion, Judged, Question};
 use crate::transcript::QuestionRecord;
 use crate::workspace::control::Control;
@@ -62,7 +63,7 @@ impl Asked {
 pub(crate) const CONFLICT: Metric = Metric {
     method: conflict_score::ROW.name,
     suffix: "conflict.jsonl",
-    role: conflict_score::settings::ROLE,
+    role: settings::ROLE,
     lacking: "no answer (malformed, unknown or failed), or no documents",
     asked: &[Asked { mark: "", question: to_be_labelled, put: |conclusion, found| conclusion.claims = found.claims }],
 };

@@ -5,8 +5,8 @@ use moot::assess::{Assessment, Neither, html, markdown, score};
 use moot::llm::scripted::Scripted;
 use moot::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
 use moot::methods;
-use moot::methods::conflict_score::weights::{LabelWeights, LogOdds, Quantities};
 use moot::protocol::ctx::{Settings, Silent, Tools};
+use moot::protocol::labelling::weights::{LabelWeights, LogOdds, Quantities};
 use moot::question::{Claim, ClaimRelation, LabelFault, Question};
 use serde_json::json;
 

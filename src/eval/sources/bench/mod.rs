@@ -9,6 +9,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+pub(crate) mod folder;
 pub mod pools;
 pub mod recorded;
 pub mod swap;

@@ -43,6 +43,7 @@ pub fn recorded(record: &Record, most: usize) -> Recorded {
 fn pool(record: &QuestionRecord, most: usize, left_out: &mut usize) -> Pool {
     let question = &record.question;
     let gold: Vec<String> = question.gold.iter().flat_map(Gold::aliases).map(str::to_owned).collect();
+    // Whether a document holds a gold answer, as RA-RAG's filter of generated documents asks; not whether an answer is right.
     let right = |text: &str| gold.iter().any(|right| Level::Scored.contains(text, right));
     let mut pool = Pool { id: question.id.clone(), text: question.text.clone(), ..Pool::default() };
     for call in &record.calls {

@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The prompt that labels a claim against a document.
-pub(in crate::methods) const LABELLER: File = prompt_file!("conflict_score/labeller.jinja");
+pub(crate) const LABELLER: File = prompt_file!("conflict_score/labeller.jinja");
 /// The prompt whose reply is scored; with a label it asks for the quote.
 pub(crate) const SCORED: File = prompt_file!("conflict_score/scored.jinja");
 /// The turn that asks again.
-pub(in crate::methods) const AGAIN: File = prompt_file!("conflict_score/again.jinja");
+pub(crate) const AGAIN: File = prompt_file!("conflict_score/again.jinja");
 
 /// Tokens of a label with its quote and reason, unless the document's sentences may need more.
 const LABEL_TOKENS: usize = 256;

@@ -13,7 +13,7 @@ use crate::transcript::{CallRecord, Parsed};
 use serde_json::json;
 
 /// The prompt that breaks a text down.
-pub(in crate::methods) const DECOMPOSER: File = prompt_file!("conflict_score/decomposer.jinja");
+pub(crate) const DECOMPOSER: File = prompt_file!("conflict_score/decomposer.jinja");
 
 /// The role that breaks texts down.
 pub(crate) const ROLE: &str = "decomposer";
@@ -39,7 +39,7 @@ pub(crate) enum Extent {
 }
 
 /// A text to break down.
-pub struct Text<'a> {
+pub(crate) struct Text<'a> {
     /// The question that it answers; empty for none.
     pub question: &'a str,
     /// The text.

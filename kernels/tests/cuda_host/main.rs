@@ -6,17 +6,10 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, unsafe_code, clippy::unwrap_used, clippy::panic)]
 
-#[path = "cuda_host/attention.rs"]
 mod attention;
-#[path = "cuda_host/encoder.rs"]
 mod encoder;
-#[path = "cuda_host/host.rs"]
 mod host;
-#[path = "cuda_host/linear.rs"]
 mod linear;
-#[path = "cuda_host/mutants.rs"]
 mod mutants;
-#[path = "cuda_host/rows.rs"]
 mod rows;
-#[path = "cuda_host/sample.rs"]
 mod sample;

@@ -1,38 +1,20 @@
 //! ConflictScore: the claims of a response, and which documents support and contradict each.
 //!
 //! The conclusion holds every claim with its labels ([`Conclusion::claims`]); the scores are computed from it
-//! (`crate::assess::score`). The two stages are [`claims::decompose`] and [`labels::label`]; methods that use the score as
-//! feedback call them too.
-
-pub mod claims;
-mod inference;
-pub mod labels;
-mod pairs;
-mod replies;
-mod scored;
-pub mod settings;
-mod together;
-pub mod weights;
-
-pub(super) use claims::DECOMPOSER;
-pub(crate) use replies::SCORED;
-pub(super) use replies::{AGAIN, LABELLER};
-pub(crate) use scored::quantities;
-pub(super) use settings::LABELS;
-pub(crate) use weights::LABEL_WEIGHTS;
+//! (`crate::assess::score`). The two stages are `protocol::labelling::decomposer` and `judge` there, which methods that use
+//! the score as feedback call too.
 
 use crate::error::Result;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use crate::protocol::equality::Equality;
+use crate::protocol::labelling::decomposer::{self, DECOMPOSER, Extent, Text, decompose};
+use crate::protocol::labelling::settings::{self, By, LABELS, Labelling, Quotes};
+use crate::protocol::labelling::{AGAIN, LABEL_WEIGHTS, LABELLER, SCORED, TOGETHER, judge};
 use crate::protocol::presets::Preset;
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ctx, Method, Needs, Row};
 use crate::question::{Answer, Conclusion, JudgedClaim, Question};
 use crate::retrieval::fold;
-use claims::{Extent, Text, decompose};
-use pairs::ClaimDocument;
-use settings::{By, Labelling, Quotes};
-use together::TOGETHER;
 
 /// The answer where a claim has supporters and contradictors.
 pub(crate) const CONFLICT: &str = "Conflict";
@@ -59,7 +41,7 @@ pub static ROW: Row = Row {
     headline: "ConflictBench F1 0.937, accuracy 0.932 with GPT-4.1 (table 2)",
     prompts: &[DECOMPOSER, LABELLER, SCORED, TOGETHER, AGAIN],
     formats: &[&CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS],
-    roles: &[claims::ROLE, settings::ROLE],
+    roles: &[decomposer::ROLE, settings::ROLE],
     switches: &[CLAIMS_SWITCH, MOST, PER_DOCUMENT, LABELS, LABEL_WEIGHTS, CERTAIN, ORDER, QUOTES, TOGETHER_SWITCH, REASONS],
     presets: &[Preset {
         name: "table-7",
@@ -248,36 +230,6 @@ impl ConflictScore {
         let firsts: Vec<bool> = classes.iter().map(first).collect();
         Ok(claims.into_iter().zip(firsts).filter_map(|(claim, first)| first.then_some(claim)).collect())
     }
-}
-
-/// Labels claims against the documents of the question; without any, each against the passages found for it.
-///
-/// # Errors
-/// As [`labels::label`] and [`Ctx::retrieve`].
-pub(crate) fn judge(
-    ctx: &mut Ctx<'_>,
-    how: &Labelling,
-    claims: Vec<(String, Option<usize>)>,
-) -> Result<Vec<JudgedClaim>> {
-    let texts: Vec<String> = claims.iter().map(|(claim, _)| claim.clone()).collect();
-    let given = ctx.documents().len();
-    let evidence: Vec<Vec<usize>> = if given > 0 || texts.is_empty() {
-        vec![(0..given).collect(); texts.len()]
-    } else {
-        let queries: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let wanted = ctx.wanted().clone();
-        let found = ctx.retrieve(&queries, &wanted)?;
-        found.into_iter().map(|hits| ctx.take_up(hits)).collect()
-    };
-    let pairs = evidence.iter().enumerate().flat_map(|(claim, numbers)| numbers.iter().map(move |&n| (claim, n)));
-    let pairs: Vec<ClaimDocument> = pairs.collect();
-    let mut labels = labels::label(ctx, how, &texts, &pairs)?.into_iter();
-    let of = |((text, from), numbers): ((String, Option<usize>), Vec<usize>)| JudgedClaim {
-        text,
-        from,
-        labels: labels.by_ref().take(numbers.len()).collect(),
-    };
-    Ok(claims.into_iter().zip(evidence).map(of).collect())
 }
 
 /// Conflict or No Conflict, with every claim; no answer without a claim, and a malformed one without a label.

@@ -9,19 +9,44 @@ use super::together::together;
 use super::weights::LabelWeights;
 use crate::error::Result;
 use crate::protocol::Ctx;
-use crate::question::DocumentLabel;
+use crate::question::{DocumentLabel, JudgedClaim};
 use std::collections::BTreeMap;
+
+/// Labels claims against the documents of the question; without any, each against the passages found for it.
+///
+/// # Errors
+/// As [`label`] and [`Ctx::retrieve`].
+pub(crate) fn judge(
+    ctx: &mut Ctx<'_>,
+    how: &Labelling,
+    claims: Vec<(String, Option<usize>)>,
+) -> Result<Vec<JudgedClaim>> {
+    let texts: Vec<String> = claims.iter().map(|(claim, _)| claim.clone()).collect();
+    let given = ctx.documents().len();
+    let evidence: Vec<Vec<usize>> = if given > 0 || texts.is_empty() {
+        vec![(0..given).collect(); texts.len()]
+    } else {
+        let queries: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let wanted = ctx.wanted().clone();
+        let found = ctx.retrieve(&queries, &wanted)?;
+        found.into_iter().map(|hits| ctx.take_up(hits)).collect()
+    };
+    let pairs = evidence.iter().enumerate().flat_map(|(claim, numbers)| numbers.iter().map(move |&n| (claim, n)));
+    let pairs: Vec<ClaimDocument> = pairs.collect();
+    let mut labels = label(ctx, how, &texts, &pairs)?.into_iter();
+    let of = |((text, from), numbers): ((String, Option<usize>), Vec<usize>)| JudgedClaim {
+        text,
+        from,
+        labels: labels.by_ref().take(numbers.len()).collect(),
+    };
+    Ok(claims.into_iter().zip(evidence).map(of).collect())
+}
 
 /// The labels of `pairs`, in their order: each an index in `claims` and a document's number.
 ///
 /// # Errors
 /// An error that every call would have; errors of the classifier. A single failed call is a label with a fault.
-pub(crate) fn label(
-    ctx: &mut Ctx<'_>,
-    how: &Labelling,
-    claims: &[String],
-    pairs: &[ClaimDocument],
-) -> Result<Vec<DocumentLabel>> {
+fn label(ctx: &mut Ctx<'_>, how: &Labelling, claims: &[String], pairs: &[ClaimDocument]) -> Result<Vec<DocumentLabel>> {
     let work = Work::new(how, claims, ctx);
     let mut labels: BTreeMap<ClaimDocument, DocumentLabel> = BTreeMap::new();
     // A document without words says nothing about any claim.

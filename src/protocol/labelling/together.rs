@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The prompt that labels a claim against all documents.
-pub(super) const TOGETHER: File = prompt_file!("conflict_score/together.jinja");
+pub(crate) const TOGETHER: File = prompt_file!("conflict_score/together.jinja");
 
 /// Tokens of one document's line, unless its sentences may need more.
 const LINE_TOKENS: usize = 128;

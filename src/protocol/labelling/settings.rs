@@ -34,7 +34,7 @@ pub(crate) struct Labelling {
 }
 
 impl Labelling {
-    /// As the switches [`LABELS`] and [`LABEL_WEIGHTS`](super::LABEL_WEIGHTS) say, a pair at a time, the label before a quote of
+    /// As the switches [`LABELS`] and [`LABEL_WEIGHTS`](super::weights::LABEL_WEIGHTS) say, a pair at a time, the label before a quote of
     /// sentences.
     ///
     /// # Errors
