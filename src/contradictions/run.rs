@@ -41,7 +41,7 @@ pub fn find(
     let lock = cache.map(journal::lock).transpose()?.flatten();
     let cache = cache.filter(|_| lock.is_some());
     if lock.is_none() && options.cache.is_some() {
-        follow.note("another process compares these documents: this one keeps no finished work and takes none");
+        follow.note("another process uses the cache of these documents: running without the cache");
     }
     let stage = Stage { tools, settings, follow, prompts: PROMPTS, calls: Cell::default() };
     let claims = claims::read(folder, &mut Journal::open(cache, "claims.jsonl")?, &stage)?;

@@ -45,7 +45,7 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
         Switch { name: "rounds", about: "debate rounds at most", kind: Kind::Count(1, 16), default: "3" },
         Switch {
             name: "history",
-            about: "what agents of later rounds read: the aggregator's reply (section 4), or the other agents' (appendix E)",
+            about: "history shown to agents in later rounds: the aggregator's reply (section 4), or the other agents' (appendix E)",
             kind: Kind::Choice(&["aggregate", "peers"]),
             default: "aggregate",
         },

@@ -144,7 +144,7 @@ fn regenerated(
     ctx: &mut Ctx<'_>,
 ) -> Conclusion {
     if second.parsed == Parsed::Malformed {
-        ctx.fall_back("the second answer was malformed: the first one stands");
+        ctx.fall_back("the second answer was malformed: the first one was kept");
         return given;
     }
     let again = vote::reader(second, &question.documents);

@@ -85,7 +85,7 @@ impl OwnPrompts {
                 }
                 return Err(found(
                     path,
-                    &format!("{format} beside it, which says how replies are read"),
+                    &format!("{format} in the same folder, which states how replies are read"),
                     "no such file",
                 ));
             };

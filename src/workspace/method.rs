@@ -144,7 +144,7 @@ impl MethodOptions {
         Ok(all)
     }
 
-    /// The methods of `rows` with their own switches. The preset and the prompts of one's own go to those that have them.
+    /// The methods of `rows` with their own switches. The preset and custom prompts go to the methods that have them.
     ///
     /// # Errors
     /// As [`MethodOptions::resolve`]; a preset or a prompt that none of them has.
@@ -203,7 +203,7 @@ impl MethodOptions {
         })?;
         let narrowed = [("--top-k", self.top_k > 0), ("--top-p", self.top_p < 1.0)];
         if let Some((option, _)) = narrowed.iter().find(|(_, set)| *set && self.temperature.is_none()) {
-            return Err(MootError::Usage(format!("{option}: expected --temperature beside it, found none")));
+            return Err(MootError::Usage(format!("{option} needs --temperature")));
         }
         Ok(sampling)
     }
@@ -247,10 +247,7 @@ impl MethodPlan {
         });
         let weights = self.weights.as_ref().filter(|_| !self.method.method.weighs()).map(|(_, identity)| {
             let name = line(&identity.name);
-            format!(
-                "{} does not read the weights of {name}: they are shown beside supporters and decide nothing",
-                row.name
-            )
+            format!("{} ignores the source weights of {name}: they are only displayed", row.name)
         });
         top.into_iter().chain(weights)
     }

@@ -137,8 +137,8 @@ fn check_options(options: &PlanOptions) -> Result<()> {
             return wrong("--docs: a run reads its dataset's documents or a --corpus".into());
         }
         (true, false) => match set.next() {
-            Some(option) => return wrong(format!("{option}: expected --docs or --corpus beside it, found neither")),
-            None if documents.whole => return wrong("--whole: expected --docs beside it, found none".into()),
+            Some(option) => return wrong(format!("{option} needs --docs or --corpus")),
+            None if documents.whole => return wrong("--whole needs --docs".into()),
             None => {}
         },
         _ => {}

@@ -166,7 +166,7 @@ fn assigned(models: &Roles, plan: &Plan, roles: &[String]) -> Result<Roles> {
         let missing = needs.missing_from(llm.capabilities(role));
         if !missing.is_empty() {
             let (missing, model) = (missing.join(", "), &llm.identity_of(role).name);
-            return Err(MootError::Usage(format!("{name} needs {missing}: {model} does not give them")));
+            return Err(MootError::Usage(format!("{name} needs {missing}, which {model} does not support")));
         }
     }
     Ok(llm)

@@ -199,7 +199,7 @@ fn weights_of_another_corpus_are_reported_by_ask_and_by_run() {
         "{run}"
     );
     assert!(!run.contains("does not read"), "{run}");
-    let unread = "ra-rag does not read the weights of other.json: they are shown beside supporters and decide nothing";
+    let unread = "ra-rag ignores the source weights of other.json: they are only displayed";
     let votes = notes.run(&notes.path("c.jsonl"), &["--source-weights", &other, "--variant", "mv"]);
     assert!(text(&votes.stderr).contains(unread), "{}", text(&votes.stderr));
 }

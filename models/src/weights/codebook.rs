@@ -54,7 +54,7 @@ impl fmt::Display for Unfit {
         match self {
             Self::NotFinite => f.write_str("a scale that is not finite"),
             Self::TooLarge(scale) => write!(f, "a scale of {scale}"),
-            Self::Power(power) => write!(f, "a scale of 2^{power} with codes that do not make up for it"),
+            Self::Power(power) => write!(f, "a scale of 2^{power}, out of its range with these codes"),
         }
     }
 }

@@ -39,7 +39,7 @@ pub struct CorpusArgs {
     /// Do not fold near-duplicates
     #[arg(long, requires = "searched", hide_short_help = true)]
     pub no_fold: bool,
-    /// Read every vector, also of an index whose vectors are in lists (from 100,000 passages on)
+    /// Exact search: read every vector, even if the index groups them (from 100,000 passages on)
     #[arg(long, requires = "searched", hide_short_help = true)]
     pub exact_search: bool,
     /// Search mode; hybrid if the index has vectors and BM25, dense for ra-rag and ra-rag-long

@@ -36,7 +36,7 @@ pub struct Runtime {
     /// Spread the layers over several GPUs, by number, as 0,1 (instead of --device)
     #[arg(long, value_name = "N,..", value_delimiter = ',', conflicts_with = "device", hide_short_help = true)]
     pub devices: Vec<usize>,
-    /// On a GPU: sum in a fixed order, so that a reply does not depend on the batch (slower; takes widened weights). On
+    /// On a GPU: sum in a fixed order, so that a reply does not depend on the batch (slower; uses widened weights). On
     /// the CPU this always holds
     #[arg(long, hide_short_help = true)]
     pub exact: bool,

@@ -24,7 +24,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Args {
-    /// Instead of labelling.
+    /// Subcommands.
     #[command(subcommand)]
     pub command: Option<Subcommand>,
     /// The text whose claims are checked: a .txt or .md file, or - for standard input
@@ -67,15 +67,15 @@ pub struct Args {
     /// Do not constrain replies by a grammar: quotes are checked afterwards
     #[arg(long)]
     pub free_form: bool,
-    /// What classifies pairs, with --labels entailment or both.
+    /// Classifier of pairs, for --labels entailment or both.
     #[command(flatten)]
     pub classifier: corpus::ClassifierArgs,
-    /// Which model, and on what.
+    /// Model and device.
     #[command(flatten)]
     pub model: model::ModelArgs,
 }
 
-/// What is done instead of labelling.
+/// Subcommands; without one, claims are labelled.
 #[derive(Debug, clap::Subcommand)]
 pub enum Subcommand {
     /// Fit the weights of scored labels to a record of labelled claims
@@ -91,7 +91,7 @@ pub enum Form {
     Json,
     /// Markdown
     Markdown,
-    /// One HTML page, without anything from elsewhere
+    /// One self-contained HTML page
     Html,
 }
 

@@ -17,8 +17,8 @@ Examples:
 
 /// Show where the documents of a folder contradict each other, without a question
 ///
-/// Each sentence is compared with the nearest sentences of the other documents. What is done is kept in the cache: the same
-/// command goes on after an interruption, and compares only what is new.
+/// Each sentence is compared with the nearest sentences of the other documents. Finished work is kept in the cache: run
+/// the same command to resume, or to compare only what is new.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -67,7 +67,7 @@ pub struct Args {
     /// Device of the embedder: cpu, cuda, cuda:N or metal
     #[arg(long, value_name = "DEVICE", default_value = "cpu", hide_short_help = true)]
     pub embedder_device: String,
-    /// Which model, and on what.
+    /// Model and device.
     #[command(flatten)]
     pub model: model::ModelArgs,
 }
@@ -81,7 +81,7 @@ pub enum Form {
     Json,
     /// Markdown
     Markdown,
-    /// One HTML page, without anything from elsewhere
+    /// One self-contained HTML page
     Html,
 }
 

@@ -22,7 +22,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Lists the tables, describes one, or runs what is at hand and prints it.
+/// Lists the tables, describes one, or runs it on the datasets that are given and prints the numbers.
 ///
 /// # Errors
 /// An unknown table, dataset or row; what ends a run.

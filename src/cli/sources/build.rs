@@ -236,7 +236,7 @@ fn save(built: &Built, folder: &Path) -> Result<()> {
     keep(&files, folder)
 }
 
-/// Writes the files that a folder does not have. A stopped run goes on with the benchmark of the same options.
+/// Writes the files that a folder does not have. A stopped run resumes with the benchmark of the same options.
 ///
 /// # Errors
 /// [`MootError::Input`] if the folder has the benchmark of other options.

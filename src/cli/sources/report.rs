@@ -25,7 +25,7 @@ pub(super) struct Args {
     /// The order in which kappa-RRSS asks; without weights that of the documents
     #[arg(long, value_name = "FILE")]
     source_weights: Option<PathBuf>,
-    /// Answers that kappa-RRSS waits for
+    /// Number of answers after which kappa-RRSS asks no further source
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::count, allow_negative_numbers = true)]
     kappa: usize,
     /// ROUGE-1 precision below which `f_align` drops an answer

@@ -122,7 +122,7 @@ fn deviations(table: &PaperTable, row: &Row, header: Option<&Header>) -> Vec<Str
     }
     if !header.own_prompts.is_empty() {
         let names: Vec<&str> = header.own_prompts.keys().map(String::as_str).collect();
-        all.push(format!("prompts of one's own: {}", names.join(", ")));
+        all.push(format!("custom prompts: {}", names.join(", ")));
     }
     if header.settings.free_form {
         all.push("replies were not constrained by a grammar".to_owned());

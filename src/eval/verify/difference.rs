@@ -144,8 +144,8 @@ impl fmt::Display for Difference {
         write!(f, ", round {}, call {}, ", self.round, self.call)?;
         match self.beside {
             0 => write!(f, "alone: {}", self.what),
-            1 => write!(f, "beside 1 other: {}", self.what),
-            others => write!(f, "beside {others} others: {}", self.what),
+            1 => write!(f, "in a batch with 1 other call: {}", self.what),
+            others => write!(f, "in a batch with {others} other calls: {}", self.what),
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn retrieval(question: &Question, ctx: &mut Ctx<'_>) -> Result<f64> {
         let [yes, no] = [0, 1].map(|index| f64::from(scored[index].total_score()));
         return Ok(1.0 / (1.0 + exp(no - yes)));
     }
-    ctx.fall_back("the model scores no text: its decision stands for the probability");
+    ctx.fall_back("the model cannot score text: its yes or no was used as a probability of 1 or 0");
     let decided = ctx.ask(ask())?;
     match decided.parsed {
         Parsed::Choice { option, .. } => Ok(if option == 0 { 1.0 } else { 0.0 }),

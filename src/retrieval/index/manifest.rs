@@ -262,7 +262,7 @@ impl Manifest {
         Err(MootError::Index {
             path: dir.to_owned(),
             wrong: format!("expected a finished build, found {found}"),
-            hint: "finish it first: the command that began it goes on where it was stopped".into(),
+            hint: "finish it first: run the command that began it again to resume it".into(),
         })
     }
 

@@ -85,7 +85,7 @@ pub fn open_all(
             if !missing.is_empty() {
                 let missing = missing.join(", ");
                 return Err(MootError::Usage(format!(
-                    "{method} needs {missing}: the server at {name} does not give them"
+                    "{method} needs {missing}, which the server at {name} does not support"
                 )));
             }
             models[index] = Some(remote);

@@ -112,9 +112,9 @@ fn note_end(error: &MootError, batch: &[Recording], writers: &[Writer], progress
     if let MootError::Interrupted = error {
         let total = progress.total;
         control.note(&format!("interrupted: {done} of {total} questions are in {outputs}"));
-        control.note("the same command goes on from there");
+        control.note("run the same command to resume");
     } else if done > 0 {
-        control.note(&format!("{done} finished questions are in {outputs}; the same command goes on from there"));
+        control.note(&format!("{done} finished questions are in {outputs}; run the same command to resume"));
     }
 }
 

@@ -108,7 +108,7 @@ impl Watched {
             path: self.path.clone(),
             line: None,
             expected: format!("the record that this run was writing, with {done} finished questions"),
-            found: format!("{found}: it was removed meanwhile, and they are lost"),
+            found: format!("{found}: the record was deleted during the run, and these questions are lost"),
         }
     }
 }
