@@ -8,7 +8,7 @@ use crate::transcript::QuestionRecord;
 use moot_models::source::default_cache;
 use std::path::Path;
 
-/// Small models with what measurements say of their judgement; `docs/models.md` has the figures.
+/// Small models and their measured accuracy; `docs/models.md` has the figures.
 const SMALL: &[(&str, &str)] = &[
     ("smollm2-135m", "it often takes its answer from the prompt's worked example"),
     (

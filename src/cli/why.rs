@@ -1,4 +1,4 @@
-//! `moot record why`: which source turned an answer.
+//! `moot record why`: the documents that decided an answer.
 
 use crate::cli::args::again;
 use crate::cli::args::values;
@@ -23,7 +23,7 @@ Examples:
   moot record why madam.jsonl --limit 10      the first ten questions, and which sources turn answers
   moot record why madam.jsonl bridge --json";
 
-/// Leave out one document after the other; print which of them turned the answer, and the cost
+/// Hold a debate again without each document; print which documents changed the answer, and the cost
 ///
 /// Calls that do not read the missing document are answered from the record; the others share their prefixes. For every method
 /// that reads documents, passages of a corpus included.

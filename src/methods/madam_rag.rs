@@ -186,7 +186,7 @@ impl Method for MadamRag {
             replies = now;
             if self.aggregator && !(converged && self.reuses) {
                 let ask = self.aggregate(question, round, &replies, ctx);
-                // Peers do not read the verdict, so it is asked for beside their next round.
+                // Peers do not read the verdict, so it is asked for together with their next round.
                 if last || self.history == History::Aggregate {
                     verdict = Some(ctx.ask(ask)?);
                 } else {

@@ -1,4 +1,4 @@
-//! One model on this machine, for measurements; a model that is found but not loaded.
+//! Opens one local model for measurements; locates the models of a run without loading them.
 
 use crate::error::{MootError, Result};
 use crate::llm::local::Local;

@@ -33,7 +33,7 @@ pub struct Args {
     /// The documents: files as `moot index build` reads them, a line of .jsonl (file.jsonl:17), folders, globs
     #[arg(short, long, value_name = "PATH", num_args = 1.., conflicts_with = "against")]
     pub docs: Vec<String>,
-    /// Or a corpus in which evidence is searched for each claim: files, folders and globs, or an index
+    /// A corpus to search for evidence on each claim, instead of --docs: files, folders and globs, or an index
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub against: Vec<String>,
     /// Passages searched for each claim [default: 5]
@@ -45,10 +45,10 @@ pub struct Args {
     /// The answers of a record, with its documents; one question by number, id or text, or all of them (with -o)
     #[arg(long, value_names = ["RECORD", "QUESTION"], num_args = 1..=2)]
     pub record: Vec<String>,
-    /// Write what was done as a record, which show, calls, verify and score read
+    /// Write the calls and labels as a record, which show, calls, verify and score read
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// What is printed
+    /// Output format
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub format: Form,
     /// How claims with neither supporters nor contradictors count in CS-R
@@ -60,7 +60,7 @@ pub struct Args {
     /// Switches of the method conflict-score.
     #[command(flatten)]
     pub switches: Switches,
-    /// Seeds everything that is left to chance
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = values::whole::<u64>)]
     #[arg(allow_negative_numbers = true)]
     pub seed: u64,
@@ -82,7 +82,7 @@ pub enum Subcommand {
     Calibrate(calibrate::Args),
 }
 
-/// What is printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// For a terminal
@@ -95,7 +95,7 @@ pub enum Form {
     Html,
 }
 
-/// What makes the command fail.
+/// Claims that make the command fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
     /// A claim with a contradictor
@@ -133,7 +133,7 @@ impl Args {
         all.map(|(argument, typed)| (argument, Path::new(typed))).collect()
     }
 
-    /// What the plan is made of.
+    /// The options of the plan.
     ///
     /// # Errors
     /// A switch that is not the method's, or a value that it does not take.

@@ -95,7 +95,8 @@ struct Variant {
 /// Runs every variant, then prints the comparison.
 ///
 /// # Errors
-/// A name that no prompt of the method has, a variant that cannot be read or is given twice, a dataset that cannot be read; what ends a run.
+/// A name that no prompt of the method has, a variant that cannot be read or is given twice, a dataset that cannot be read; what
+/// ends a run.
 pub fn run(args: &Args) -> Result<()> {
     let half = Half::named(&args.half)?;
     let control = interrupt::listen()?;
@@ -181,7 +182,7 @@ fn recorded(path: &Path) -> Result<Vec<CallRecord>> {
 fn variants(args: &Args, control: &Control) -> Result<Vec<Variant>> {
     if args.variant.len() + 1 > MOST {
         return Err(MootError::Usage(format!(
-            "--variant: expected at most {} files beside the prompt in use, found {}",
+            "--variant: expected at most {} files besides the prompt in use, found {}",
             MOST - 1,
             args.variant.len()
         )));

@@ -16,7 +16,7 @@ Examples:
   moot lab reproduce madam-rag-1 -o repro/ --format markdown    what is recorded, without a run
   moot lab reproduce madam-rag-figure-3 --data ramdocs=RAMDocs_test.jsonl -o repro/    also writes its charts there";
 
-/// Reproduce a table or a figure of one of the papers: what it needs, and published numbers beside ours
+/// Reproduce a table or a figure of one of the papers: what it needs, and published numbers next to ours
 ///
 /// Runs the methods of the table on the datasets that are given, each with a record in the folder -o, and lists what is missing.
 /// Run the same command to resume. A figure is drawn into the folder (.svg, and .csv with its numbers). Tables of one

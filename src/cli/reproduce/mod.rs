@@ -1,4 +1,4 @@
-//! `moot lab reproduce`: a paper's table or figure, what it needs, and our numbers beside the published ones.
+//! `moot lab reproduce`: a paper's table or figure, what it needs, and our numbers next to the published ones.
 
 mod args;
 mod rows;

@@ -103,7 +103,7 @@ struct Trial {
 }
 
 impl Trial {
-    /// The name of a variant's record, which says kappa where it matters.
+    /// The name of a variant's record, with kappa where it matters.
     fn name(&self, variant: &str) -> String {
         if ["rrss", "rss"].contains(&variant) { format!("{variant}-{}", self.kappa) } else { variant.to_owned() }
     }

@@ -8,7 +8,7 @@ use crate::files::outputs;
 use crate::sources::{SourceEstimate, SourceWeights};
 use std::path::Path;
 
-/// Writes a file of weights; what stood at `path` before is there until the new file is complete.
+/// Writes a file of weights. An old file at `path` is replaced once the new one is complete.
 pub(super) fn write(weights: &SourceWeights, path: &Path) -> Result<()> {
     outputs::write(path, text(weights)?.as_bytes())
 }

@@ -54,7 +54,7 @@ pub enum What {
         /// As `recorded_text`.
         again_text: String,
     },
-    /// The text, though no token is known to: the record has no ids, or other ones than its text.
+    /// The text differs, but no token is known to: the record has no ids, or ids that do not give its text.
     Text {
         /// From 1.
         character: usize,

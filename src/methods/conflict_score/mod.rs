@@ -159,7 +159,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
     } else if labelling.quotes == Quotes::None {
         return Err(values.wrong("quotes none: a label without a quote counts if it is scored: expected labels scored"));
     } else if values.object(LABEL_WEIGHTS.name).is_some() {
-        return Err(values.wrong("label-weights weigh scores: expected labels scored beside them"));
+        return Err(values.wrong("label-weights needs labels=scored"));
     }
     let (most, per_document) = (values.count("most"), values.count("per-document"));
     Ok(Box::new(ConflictScore { extent, most, per_document, labelling }))
@@ -180,7 +180,7 @@ fn refuse(values: &Values) -> Result<()> {
     Ok(())
 }
 
-/// Refuses switches of replies beside labels that are scored.
+/// Refuses switches of replies if labels are scored.
 fn refuse_beside_scores(values: &Values) -> Result<()> {
     match ["order", "together"].into_iter().find(|name| values.is_typed(name)) {
         Some(name) => Err(values.wrong(&format!("labels scored score each pair first: expected no switch {name}"))),

@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 256 << 20;
 const MAX_FAULT: usize = 300;
 /// Numbers of a vector at most.
 const MAX_DIMENSION: usize = 1 << 16;
-/// An index of so many bytes is read whole when it is opened, and compared; of a larger one, some blocks of each file.
+/// Largest index, in bytes, that is read and compared whole when it is opened; of a larger one, some blocks of each file.
 const READ_WHOLE: u64 = 32 << 20;
 
 /// The content of `manifest.json`.

@@ -55,8 +55,8 @@ pub struct Purpose<'a> {
     pub method: &'a str,
     /// Its roles.
     pub roles: &'a [&'a str],
-    /// What every model must be able to do. A model on this machine can do everything; a server is asked before any other
-    /// model is loaded.
+    /// Capabilities that every model needs. A local model has all; servers are checked before a local model is
+    /// loaded.
     pub needs: Capabilities,
 }
 
