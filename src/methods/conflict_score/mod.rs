@@ -52,7 +52,7 @@ pub static ROW: Row = Row {
    reason. With labels=scored, and for the default model without that, its log-probabilities of the three words, weighed
    (`label-weights`), are the probabilities of the labels instead: the most probable one counts, and its quote is requested with
    the label given. With labels=entailment, entailment decides; with both it decides first, and the labeller what is uncertain.
-4. A quote that does not stand in the document is asked for once more where no grammar constrained the reply. A label without
+4. A quote that is not in the document is asked for once more where no grammar constrained the reply. A label without
    one, and a malformed or failed one, does not count and is shown. With quotes=any or none a label counts without a quote.
 5. Conflict if some claim has supporters and contradictors, else No Conflict; malformed where every label is malformed or failed.",
     calls: "1 + claims x documents, where the response is one part; with `together` 1 + claims, more where documents do not fit into one call; a retry is one more; labels=scored one more a label for or against",
