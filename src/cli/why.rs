@@ -155,7 +155,7 @@ fn summary(all: &[Why], seconds: f64) -> String {
     }
     cost.seconds = seconds;
     let turned = all.iter().filter(|why| why.turning().next().is_some()).count();
-    let mut text = format!("{turned} of {} answers hang on a single document\n", all.len());
+    let mut text = format!("{turned} of {} answers depend on a single document\n", all.len());
     let mut groups: Vec<_> = groups.into_iter().filter(|(_, (_, turned))| *turned > 0).collect();
     groups.sort_by_key(|(_, (_, turned))| std::cmp::Reverse(*turned));
     for (name, (documents, turned)) in groups.into_iter().take(10) {

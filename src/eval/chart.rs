@@ -63,9 +63,9 @@ pub enum Scale {
 /// A chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
-    /// Below the x axis.
+    /// Label of the x axis.
     pub x: String,
-    /// Beside the y axis.
+    /// Label of the y axis.
     pub y: String,
     /// The x axis. Unless it is logarithmic, its labels are at the points' values.
     pub scale: Scale,
@@ -93,7 +93,7 @@ impl Chart {
     /// [`MootError::Io`] where plotters cannot draw (a bug).
     pub fn svg(&self) -> Result<String> {
         let text = drawn(SIZE, |root| self.draw(root, None))?;
-        // No title: the page around it has one.
+        // Hidden from screen readers: the page around it has the numbers as a table.
         let size = format!("width=\"{}\" height=\"{}\" ", SIZE.0, SIZE.1);
         Ok(text.replacen(&size, "aria-hidden=\"true\" focusable=\"false\" ", 1))
     }

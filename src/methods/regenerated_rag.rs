@@ -48,7 +48,7 @@ A malformed second reply leaves the first answer, which is recorded as a fallbac
     switches: &[
         Switch {
             name: "feedback",
-            about: "what makes the reader mind conflicts: its claims' labels, a warning, or nothing",
+            about: "how the reader is told of conflicts: by its claims' labels, by a warning, or not at all",
             kind: Kind::Choice(&["score", "warning", "none"]),
             default: "score",
         },

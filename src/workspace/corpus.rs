@@ -36,7 +36,7 @@ enum Stage {
     Search,
 }
 
-/// Number of passages whose vectors take about ten seconds on two cores; above it, a note names `--embedder none`.
+/// Number of passages whose vectors take about ten seconds on two cores; from there on, a note names `--retriever bm25`.
 const MANY_VECTORS: u64 = 1000;
 
 impl CorpusOptions {

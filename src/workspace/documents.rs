@@ -111,7 +111,7 @@ fn note_read(given: &Given, row: &Row, control: &Control) {
         control.note(&given.left_out.describe(count + given.left_out.count()));
     }
     if !row.needs.searches() {
-        return control.note(&format!("{} reads no documents: the question alone is taken", row.name));
+        return control.note(&format!("{} reads no documents: only the question is used", row.name));
     }
     let read = if count == 1 { "1 document is" } else { &format!("{count} documents are") };
     control.note(&format!("{read} read whole"));

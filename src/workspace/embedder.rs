@@ -72,7 +72,7 @@ impl EmbedderOptions {
             None => Err(MootError::Index {
                 path: dir.to_owned(),
                 wrong: format!("its vectors were made by {}", dense.embedder),
-                hint: "say with --embedder where that is".into(),
+                hint: "give its path or name with --embedder".into(),
             }),
         }
     }

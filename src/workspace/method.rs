@@ -242,9 +242,9 @@ impl MethodPlan {
     pub(super) fn unread(&self, top: Option<usize>) -> impl Iterator<Item = String> + '_ {
         let row = self.row();
         let own = row.switches.iter().find(|switch| ["per-query", "per-source"].contains(&switch.name));
-        let top = top.zip(own).map(|(top, own)| {
-            format!("{} does not read --top {top}: {} (--set {}={top})", row.name, own.about, own.name)
-        });
+        let top = top
+            .zip(own)
+            .map(|(top, own)| format!("{} ignores --top {top}: {} (--set {}={top})", row.name, own.about, own.name));
         let weights = self.weights.as_ref().filter(|_| !self.method.method.weighs()).map(|(_, identity)| {
             let name = line(&identity.name);
             format!("{} ignores the source weights of {name}: they are only displayed", row.name)

@@ -146,7 +146,7 @@ fn refuse_opening(options: &PlanOptions) -> Result<()> {
     let documents = Some("--docs").filter(|_| !options.documents.paths.is_empty());
     let classifier = Some("--classifier").filter(|_| options.classifier.name.is_some());
     match documents.into_iter().chain(options.corpus.opening_options()).chain(classifier).next() {
-        Some(option) => Err(MootError::Usage(format!("{option}: opened once, for all plans that share it"))),
+        Some(option) => Err(MootError::Usage(format!("{option}: expected none, since all plans share what is open"))),
         None => Ok(()),
     }
 }

@@ -90,7 +90,7 @@ fn each_document_is_left_out_and_the_cost_is_reported() {
     assert!(said.contains("turned the answer"), "{said}");
     assert!(said.lines().count() >= documents + 4, "a row a document: {said}");
     let all = text(&with_model(&workspace, &["record", "why", "out.jsonl", "--limit", "2"]).stdout);
-    assert!(all.contains(" of 2 answers hang on a single document"), "{all}");
+    assert!(all.contains(" of 2 answers depend on a single document"), "{all}");
     let json = text(&with_model(&workspace, &["record", "why", "out.jsonl", "--json"]).stdout);
     let lines: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3);

@@ -116,7 +116,7 @@ const TOGETHER_SWITCH: Switch = Switch {
 
 const REASONS: Switch = Switch {
     name: "reasons",
-    about: "whether replies go on with a reason after the quote; labels and quotes are the same without",
+    about: "whether a reason follows the quote in replies; labels and quotes do not depend on it",
     kind: Kind::Flag,
     default: "true",
 };

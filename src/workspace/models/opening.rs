@@ -198,7 +198,7 @@ fn remote(name: &str, options: &Options, cancel: Cancel) -> Result<Remote> {
 
 fn check_offline(address: &Address, options: &Options) -> Result<()> {
     if options.offline && !address.is_loopback() {
-        return Err(MootError::Usage(format!("{address} is not on this machine, and the network is not to be used")));
+        return Err(MootError::Usage(format!("{address} is on another machine, and the network is off (--offline)")));
     }
     Ok(())
 }
