@@ -1,4 +1,4 @@
-//! The vocabulary of generation (leaf module): what goes into a reply, and what comes back beside its text.
+//! The vocabulary of generation (leaf module): the settings of a reply, and its parts besides the text.
 
 pub use moot_models::tokenizer::{Message, Role, Segment, Thinking};
 use serde::{Deserialize, Serialize};

@@ -28,7 +28,7 @@ pub(crate) fn start_pool(wanted: Option<usize>) -> Result<Option<usize>> {
     let threads = if allowed < wanted { (allowed / 2).max(1) } else { wanted };
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
         Ok(()) => {}
-        // An error of the system has a source; the other one is that there is a pool.
+        // An error without a source means that the pool exists already; one with a source, that the system refused threads.
         Err(e) if e.source().is_none() => {
             *started = true;
             return Ok(None);

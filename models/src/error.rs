@@ -80,7 +80,7 @@ pub enum ModelError {
         architecture: &'static str,
     },
     /// A model in several GGUF files, of which some are not there.
-    #[error("{}: one of {count} files of a split model; missing beside it: {}", path.display(), joined(.missing, ", "))]
+    #[error("{}: one of {count} files of a split model; missing from its folder: {}", path.display(), joined(.missing, ", "))]
     MissingShard {
         /// The file that was named.
         path: PathBuf,
@@ -183,7 +183,7 @@ pub enum ModelError {
         name: String,
         /// "hub: ...", "wheels: ...".
         reasons: Vec<String>,
-        /// How to get access, where a source wants to know who asks.
+        /// How to get access, if a source requires a login.
         access: Option<String>,
     },
     /// Fetched bytes are not the catalog's.

@@ -312,8 +312,8 @@ impl DecoderSpec {
         head * self.head_dim + within
     }
 
-    /// The file's row that is row `row` of the projection of queries: of gated attention all queries, then all gates,
-    /// where the file has a head's queries before its gates.
+    /// Maps row `row` of the query projection to its row in the file. With gated attention the projection has all
+    /// queries, then all gates; the file interleaves them by head.
     #[must_use]
     pub fn query_row(&self, row: usize) -> usize {
         let (width, dim) = (self.heads * self.head_dim, self.head_dim);

@@ -1,7 +1,7 @@
 //! Evidence: the sentence of a document that holds an answer.
 //!
 //! No paper asks for it. A model's explanation of its own answer often says no more than that the document states it; the
-//! sentence itself tells whom it is about and how sure it is.
+//! sentence itself names its subject and its certainty.
 
 use crate::answers::words::{Level, Words};
 use crate::retrieval::chunk::sentences::sentences;

@@ -1,6 +1,6 @@
 //! Whether a text given as an answer says that there is none: the one rule of it, in English.
 //!
-//! A format's own word is "unknown". Small models say it in other words, and an answer that says nothing must not be counted as
+//! A format's own word is "unknown". Small models use other words for it, and an answer without content must not be counted as
 //! one. "None" and "no" are answers.
 
 use crate::answers::words::Level;

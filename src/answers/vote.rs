@@ -62,8 +62,8 @@ pub fn weighted<'a>(given: impl IntoIterator<Item = (&'a str, f64)>) -> Vec<(Str
     summed(given, equality::exact)
 }
 
-/// As [`weighted`], of answers replaced by the first of their class ([`equality::by_first`]): their classes are counted, by whatever
-/// they were compared.
+/// As [`weighted`], of answers replaced by the first of their class ([`equality::by_first`]): their classes are counted, by
+/// whatever they were compared.
 #[must_use]
 pub fn weighted_classes<'a>(given: impl IntoIterator<Item = (&'a str, f64)>) -> Vec<(String, f64)> {
     summed(given, equality::replaced)
@@ -89,7 +89,7 @@ fn summed<'a>(given: impl IntoIterator<Item = (&'a str, f64)>, of: Classes<'a>) 
     ordered
 }
 
-/// The conclusion of a single reader, for whom no document spoke: its answers have no supporters and no opponents. A document
+/// The conclusion of a single reader without agents for documents: its answers have no supporters and no opponents. A document
 /// that holds an answer's words mentions it, for or against.
 #[must_use]
 pub fn reader<'a>(call: &CallRecord, documents: impl IntoIterator<Item = &'a Document> + Clone) -> Conclusion {

@@ -164,7 +164,7 @@ impl Stood {
 }
 
 impl Said {
-    /// `own` is the answer of a document that says nothing else.
+    /// `own` is the answer of a document that has no other statement.
     fn of(voice: &Voice, own: &str, record: &QuestionRecord) -> Self {
         let answer = voice.said.as_deref().unwrap_or(own);
         let quote = record.document(voice.document).filter(|_| !answer.is_empty());

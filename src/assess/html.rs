@@ -1,4 +1,4 @@
-//! An assessment as one HTML page without anything from elsewhere: no script, no address is opened.
+//! An assessment as one self-contained HTML page: no script, no address is opened.
 
 use super::assessment::{Assessment, Claim, Evidence, Source, counts, number};
 use crate::escape;

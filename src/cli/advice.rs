@@ -8,16 +8,16 @@ use crate::transcript::QuestionRecord;
 use moot_models::source::default_cache;
 use std::path::Path;
 
-/// Small models with what measurements say of their judgement; `docs/models.md` has the figures.
+/// Small models and their measured accuracy; `docs/models.md` has the figures.
 const SMALL: &[(&str, &str)] = &[
     ("smollm2-135m", "it often takes its answer from the prompt's worked example"),
     (
         "qwen2.5-coder-0.5b",
-        "of its labels for and against a claim 28 in 100 were right, where one constant label is right in 47",
+        "its labels for and against a claim are right in 28 % of cases, always the same label in 47 %",
     ),
     (
         "qwen2.5-coder-1.5b",
-        "of its labels for and against a claim 48 in 100 were right, where one constant label is right in 47",
+        "its labels for and against a claim are right in 48 % of cases, always the same label in 47 %",
     ),
 ];
 

@@ -1,4 +1,4 @@
-//! `moot lab check`: what is in a dataset, and what is wrong with it.
+//! `moot lab check`: counts and faults of a dataset.
 
 use crate::cli::terminal::columns::table;
 use crate::cli::terminal::output;

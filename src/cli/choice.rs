@@ -1,4 +1,4 @@
-//! The model of a person who names none: the one that they chose before; where they were never asked, they are, once.
+//! The default model at a terminal: the user is asked once, and the choice is stored.
 
 use crate::cli::args::model::ModelArgs;
 use crate::cli::terminal::tell;
@@ -11,7 +11,7 @@ use moot_models::source::{Catalog, default_cache, offline_by_environment, reach_
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// The model of a command that a person reads. Only where `asks` may they be asked, at a terminal and with a network.
+/// The model of a command whose output a user reads. With `asks`, the user may be asked, at a terminal and with a network.
 pub(super) fn model(args: &ModelArgs, asks: bool) -> String {
     let file = default_cache().map(|cache| cache.join("told/model")).ok();
     let offline = args.runtime.offline || offline_by_environment().is_some();
@@ -40,7 +40,7 @@ pub(super) fn model(args: &ModelArgs, asks: bool) -> String {
 
 /// The choice; `None` where nothing was chosen.
 fn ask(offer: &Offer, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<Option<&'static str>> {
-    /// Replies that are no choice.
+    /// Replies other than a choice.
     const PATIENCE: usize = 3;
     let Offer { name, licence, bytes, here, slower } = offer;
     let fetched = if *here { "on this machine" } else { "to be fetched" };
@@ -74,7 +74,7 @@ fn remembered(file: &Path) -> Option<String> {
     Catalog::embedded().models.iter().any(|entry| entry.alias == name).then(|| name.to_owned())
 }
 
-/// Notes the choice. Where nothing can be written, they are asked again the next time.
+/// Stores the choice. If it cannot be written, the user is asked again the next time.
 fn remember(file: &PathBuf, name: &str) {
     let folder = file.parent().is_some_and(|folder| std::fs::create_dir_all(folder).is_ok());
     if folder && remembered(file).as_deref() != Some(name) {

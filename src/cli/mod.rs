@@ -82,7 +82,7 @@ enum Command {
     #[command(subcommand)]
     Lab(OfLab),
     Doctor(doctor::Args),
-    /// Names before commands had groups: `moot show` is `moot record show`, `moot bench` is `moot lab bench`.
+    /// Old names, from before commands had groups: `moot show` is `moot record show`, `moot bench` is `moot lab bench`.
     #[command(flatten)]
     OldRecord(OfRecord),
     #[command(flatten)]

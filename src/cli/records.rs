@@ -13,7 +13,7 @@ pub(super) fn read(path: &Path) -> Result<Record> {
     Ok(read_whole(path)?.0)
 }
 
-/// As [`read`], with what the file has beside its questions.
+/// As [`read`], with what the file has besides its questions.
 ///
 /// # Errors
 /// As [`Record::read`].

@@ -31,7 +31,7 @@ pub struct Args {
     /// Documents for questions that have none: a dataset with the same questions
     #[arg(long, value_name = "DATASET")]
     pub documents: Option<PathBuf>,
-    /// What varies.
+    /// The kind of slices.
     #[arg(long, value_name = "KIND", help = kinds())]
     pub kind: String,
     /// The dataset to write; a file that exists is not overwritten
@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> Result<()> {
     ))
 }
 
-/// What is built of all datasets, and the number of their questions.
+/// The items built from all datasets, and the number of their questions.
 fn build(args: &Args, kind: &Kind, options: &Options, others: Option<&Dataset>) -> Result<(Slices, usize)> {
     let mut all = Slices::default();
     let mut count = 0;

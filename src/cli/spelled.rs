@@ -6,7 +6,7 @@ use clap::FromArgMatches;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What an option is typed behind: what it may require is there, what it excludes is not.
+/// The command line before an option under test: it has what the option may require, and nothing that it excludes.
 const BEFORE: [&str; 5] = [
     "ask Q",
     "ask Q --docs d",

@@ -23,15 +23,16 @@ Examples:
 
 /// Check that a record is as it was written, then repeat its calls in other batches and check that every token is the same
 ///
-/// The hash of every line is compared first; with --hashes, nothing else is, and no model is needed: a record whose run did not end, or that lost its end, then has exit code 1 too. Each call is asked twice, mixed with unrelated calls: all at once in another order, and a few at a time or alone.
-/// Ends with exit code 1 if one differs.
+/// The hash of every line is compared first; with --hashes, nothing else is, and no model is needed: a record whose run did not
+/// end, or that lost its end, then has exit code 1 too. Each call is asked twice, mixed with unrelated calls: all at once in
+/// another order, and a few at a time or alone. Ends with exit code 1 if one differs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A record, as `moot run -o` writes it
     #[arg(value_name = "RECORD")]
     pub record: PathBuf,
-    /// Only compare the hashes of its lines, and look whether its run ended
+    /// Only check the hashes of its lines, and that its run ended
     #[arg(long)]
     pub hashes: bool,
     /// Only N of its calls, chosen at random
@@ -129,7 +130,7 @@ fn hashes(args: &Args, record: &Record, ledger: &Ledger) -> Result<()> {
     if altered.is_empty() && (whole || !hashed) { Ok(()) } else { Err(MootError::Differ) }
 }
 
-/// What a record lacks whose lines are sound and whose run did not end. A cut at a line's end leaves no other trace.
+/// The line on a record with sound lines whose run did not end. A cut at a line's end leaves no other trace.
 fn unfinished(record: &Record) -> String {
     let questions = record.questions.len();
     let of = record.header.dataset.as_ref().map(|dataset| format!(" of {}", dataset.questions)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `moot record why`: which source turned an answer.
+//! `moot record why`: the documents that decided an answer.
 
 use crate::cli::args::again;
 use crate::cli::args::values;
@@ -23,7 +23,7 @@ Examples:
   moot record why madam.jsonl --limit 10      the first ten questions, and which sources turn answers
   moot record why madam.jsonl bridge --json";
 
-/// Leave out one document after the other; print which of them turned the answer, and the cost
+/// Hold a debate again without each document; print which documents changed the answer, and the cost
 ///
 /// Calls that do not read the missing document are answered from the record; the others share their prefixes. For every method
 /// that reads documents, passages of a corpus included.
@@ -155,7 +155,7 @@ fn summary(all: &[Why], seconds: f64) -> String {
     }
     cost.seconds = seconds;
     let turned = all.iter().filter(|why| why.turning().next().is_some()).count();
-    let mut text = format!("{turned} of {} answers hang on a single document\n", all.len());
+    let mut text = format!("{turned} of {} answers depend on a single document\n", all.len());
     let mut groups: Vec<_> = groups.into_iter().filter(|(_, (_, turned))| *turned > 0).collect();
     groups.sort_by_key(|(_, (_, turned))| std::cmp::Reverse(*turned));
     for (name, (documents, turned)) in groups.into_iter().take(10) {

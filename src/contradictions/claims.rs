@@ -1,4 +1,4 @@
-//! Claims: sentences that are understood alone, because the reader has named what their pronouns stand for.
+//! Claims: sentences that can be understood alone, because the reader has named the referents of their pronouns.
 
 use super::folder::{Folder, Sentence};
 use super::journal::{Journal, key};
@@ -15,7 +15,7 @@ use crate::transcript::Parsed;
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 
-/// The role that names what pronouns stand for.
+/// The role that names the referents of pronouns.
 pub const READER: &str = "reader";
 
 /// Its prompt.
@@ -30,24 +30,24 @@ const TOKENS: usize = 20;
 /// A statement of a document.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Claim {
-    /// Its document and its position; further ones where others state the same in the same words.
+    /// Its document and its position; further ones where other documents have the same sentence.
     pub(super) stated: Vec<(usize, Origin)>,
     /// The sentence, verbatim on one line.
     pub(super) text: String,
-    /// Whom or what it is about, in words of its document, where it begins with a pronoun; else empty.
+    /// The referent of the pronoun it begins with, in words of its document; else empty.
     pub(super) subject: String,
     pub(super) heading: String,
     pub(super) before: String,
     pub(super) after: String,
     pub(super) words: Words,
     pub(super) numbers: Numbers,
-    /// Stems of the words of its sentence that name what it is about; of its subject, where it has one.
+    /// Stems of its subject; without one, of the sentence's words before its verb ([`Words::head`]).
     pub(super) head: BTreeSet<String>,
     /// Stems of its sentence, its subject and its headings.
     pub(super) known: BTreeSet<String>,
     /// Names of its subject and its headings, in lower case.
     pub(super) about: BTreeSet<String>,
-    /// Years that its headings and the title of its document name: what it says holds for them.
+    /// Years in its headings, its document's title and the file's name: it holds for these years.
     pub(super) years: BTreeSet<u32>,
 }
 
@@ -62,12 +62,12 @@ impl Claim {
         self.words.names.contains(name) || self.about.contains(name)
     }
 
-    /// Whether it names this or has it as a word of its sentence, with or without a capital.
+    /// Whether it has this name, or the word in lower case in its sentence.
     pub(super) fn knows(&self, name: &str) -> bool {
         self.names(name) || self.words.content.contains(&stem(name))
     }
 
-    /// One of this text, without document and headings.
+    /// A claim of this text, without document and headings.
     #[cfg(test)]
     pub(super) fn of_text(text: &str) -> Self {
         let words = Words::of(text);
@@ -75,7 +75,7 @@ impl Claim {
         Self { text: text.to_owned(), head, known, numbers: Numbers::of(text), words, ..Self::default() }
     }
 
-    /// As it is embedded.
+    /// The text that is embedded: the sentence, after its subject where the sentence does not name it.
     pub(super) fn alone(&self) -> String {
         if self.text.to_lowercase().contains(&self.subject.to_lowercase()) {
             self.text.clone()
@@ -85,14 +85,14 @@ impl Claim {
     }
 }
 
-/// Words that stand for a person or a thing named before, in lower case.
+/// Pronouns, in lower case.
 const PRONOUNS: [&str; 12] =
     ["it", "its", "he", "she", "they", "his", "her", "their", "this", "these", "those", "both"];
 
 /// Most words of a subject.
 const LONGEST: usize = 6;
 
-/// The claims of all sentences. The reader names whom or what those are about that begin with a pronoun.
+/// The claims of all sentences. For a sentence that begins with a pronoun, the reader names the referent.
 pub(super) fn read(folder: &Folder, journal: &mut Journal<Vec<String>>, stage: &Stage<'_>) -> Result<Vec<Claim>> {
     let passages = folder.by_passage();
     let open: Vec<usize> = (0..passages.len()).filter(|&index| !wanted(passages[index]).is_empty()).collect();
@@ -104,7 +104,7 @@ pub(super) fn read(folder: &Folder, journal: &mut Journal<Vec<String>>, stage: &
     for (number, batch) in unknown.chunks(BATCH).enumerate() {
         let asked: Vec<Ask> = batch.iter().map(|&index| asks[index].clone()).collect();
         let replies = stage.ask(&asked)?;
-        // A reply that is malformed names nothing; a call that failed is made again in the next run.
+        // A malformed reply gives no subjects; a failed call is made again in the next run.
         let subjects = batch.iter().zip(replies).filter_map(|(&index, reply)| match reply?.parsed {
             Parsed::Answers { answers, .. } => Some((keys[index].clone(), answers)),
             _ => Some((keys[index].clone(), Vec::new())),
@@ -126,7 +126,7 @@ pub(super) fn read(folder: &Folder, journal: &mut Journal<Vec<String>>, stage: &
     Ok(claims.all)
 }
 
-/// Numbers of the sentences of a passage that begin with a pronoun, from 1.
+/// The sentences of a passage that begin with a pronoun, numbered from 1.
 fn wanted(sentences: &[Sentence]) -> Vec<usize> {
     let begins = |sentence: &Sentence| {
         let first = sentence.text.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());

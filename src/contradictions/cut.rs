@@ -1,4 +1,4 @@
-//! Splits a text into sentences that may state something: headings, rules and questions are none.
+//! Splits a text into sentences that may state something. Headings, rules and questions are left out.
 
 use crate::retrieval::chunk::sentences::sentences;
 use crate::retrieval::corpus::Marks;
@@ -18,7 +18,7 @@ const LEAST: usize = 3;
 /// Most words of a line without a full stop that counts as a heading of plain text.
 const HEADING: usize = 8;
 
-/// What lines at the beginning of a text are about.
+/// Names of fields at the beginning of a text, which state nothing.
 const OF_THE_TEXT: &[&str] =
     &["author", "by", "cc", "date", "from", "last updated", "published", "source", "subject", "to", "updated"];
 
@@ -75,8 +75,8 @@ pub(super) fn cut(text: &str, marks: &Marks) -> Vec<Cut> {
     found
 }
 
-/// Whether `own` is punctuated as a sentence, is an item of a list, or gives the value of something: a title, a salutation and a
-/// line with the author or the day of the text are none.
+/// Whether `own` is punctuated as a sentence, is an item of a list, or gives a value ("Height: 31 m"). Titles, salutations and
+/// lines with the text's author or date are not.
 fn is_sentence(own: &str) -> bool {
     let marker = own.split_whitespace().next().unwrap_or_default();
     let numbered = marker.trim_end_matches(['.', ')']);
@@ -89,7 +89,7 @@ fn is_sentence(own: &str) -> bool {
     !open || is_item || names_a_value
 }
 
-/// Whether nothing but a table's rule stands in `text`.
+/// Whether `text` has nothing but a table's rule.
 fn is_gap(text: &str) -> bool {
     text.chars().all(|c| matches!(c, '|' | '-' | ':' | '+' | '=') || c.is_whitespace())
 }
@@ -98,7 +98,7 @@ fn path(headings: &[(usize, String)]) -> String {
     headings.iter().map(|(_, title)| title.as_str()).collect::<Vec<_>>().join(" > ")
 }
 
-/// A run of table rows, one by one; anything else as it is.
+/// The rows of a run of table rows; any other range unchanged.
 fn lines_of_tables(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     let own = &text[range.clone()];
     if !own.contains('\n') || !own.lines().all(|line| is_row(line.trim())) {
@@ -125,7 +125,7 @@ fn is_rule(line: &str) -> bool {
     !line.chars().any(char::is_alphanumeric)
 }
 
-/// The level and the title of a heading: `# Title`, and in plain text a short line by itself without a full stop.
+/// The level and the title of a heading: `# Title`, or in plain text a short separate line without a full stop.
 fn heading(text: &str, range: &Range<usize>) -> Option<(usize, String)> {
     let own = text[range.clone()].trim();
     let marks = own.len() - own.trim_start_matches('#').len();
@@ -144,7 +144,7 @@ fn heading(text: &str, range: &Range<usize>) -> Option<(usize, String)> {
     (first && alone(gap) && short && open && !marked && capital).then(|| (7, own.trim_end_matches(':').to_owned()))
 }
 
-/// Without a mark of emphasis that ended before the sentence: `**When?** At noon.` leaves `** At noon.`
+/// Removes a closing mark of emphasis from the beginning: of `**When?** At noon.` the second sentence is `** At noon.`
 fn without_emphasis(text: &str, range: Range<usize>) -> Range<usize> {
     let own = &text[range.clone()];
     let bare = ["**", "__"].into_iter().find_map(|mark| own.strip_prefix(mark)).filter(|rest| rest.starts_with(' '));

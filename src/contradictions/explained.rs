@@ -13,7 +13,7 @@ pub(super) fn mark(pairs: &mut [Pair], claims: &[Claim]) {
     }
 }
 
-/// The numbers of a sentence that speaks of a change, or of one that speaks of an error with those beside it.
+/// The numbers of a sentence about a change; for a sentence about an error also those of its neighbours.
 fn explanation(claim: &Claim) -> Option<Numbers> {
     if claim.words.corrects() {
         return Some(Numbers::of(&[claim.before.as_str(), &claim.text, &claim.after].join(" ")));

@@ -31,9 +31,9 @@ pub struct Statement {
     /// The document's date, as given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// What the document says, verbatim but for white space.
+    /// The sentence, verbatim but for white space.
     pub quote: String,
-    /// What it is about, in words of the document.
+    /// The referent of the pronoun it begins with, in words of the document; else empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub about: String,
     #[serde(skip)]
@@ -43,11 +43,11 @@ pub struct Statement {
 /// The statements that agree on one value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Side {
-    /// What differs from the other sides, as far as code sees it: numbers, dates or names.
+    /// The differing numbers, dates or names, as far as code finds them.
     pub values: Vec<String>,
     /// At least one; the surest first.
     pub statements: Vec<Statement>,
-    /// It is outnumbered: more documents have another value.
+    /// Outnumbered: another side has more documents, at least two.
     pub odd: bool,
     /// The newest document of the finding is on this side, and documents of other sides are older.
     pub newest: bool,
@@ -84,8 +84,8 @@ impl Statement {
         }
     }
 
-    /// " (Harbour Board, 2019-03)": its document's publisher and date as far as they are known, as `shown` writes them, in brackets
-    /// after a blank; empty where neither is.
+    /// " (Harbour Board, 2019-03)": its document's publisher and date, those that are known, each passed through `shown`; empty
+    /// without any.
     pub fn in_brackets(&self, shown: impl Fn(&str) -> String) -> String {
         in_brackets([&self.source, &self.date], shown)
     }
@@ -142,7 +142,7 @@ impl Gathering<'_> {
         self.findings.push((finding, vec![vec![a], vec![b]]));
     }
 
-    /// Adds `other` to a finding in which `known` stands with the same differing value; whether there is one.
+    /// Adds `other` to a finding that has `known` with the same differing value; returns whether there is one.
     fn join(&mut self, known: usize, other: usize, kind: Kind) -> bool {
         let (own, others) =
             (differing(&self.claims[known], &self.claims[other]), differing(&self.claims[other], &self.claims[known]));
@@ -217,7 +217,7 @@ impl Gathering<'_> {
         stated.iter().map(statement).collect()
     }
 
-    /// What the first claims of a finding's sides are about.
+    /// The subject of a finding: that of its first claims, else a name, a heading, a title or words that they share.
     fn subject(&self, sides: &[Vec<usize>]) -> String {
         let first: Vec<&Claim> =
             sides.iter().filter_map(|side| side.first()).map(|&claim| &self.claims[claim]).collect();
@@ -252,13 +252,13 @@ impl Gathering<'_> {
     }
 }
 
-/// The innermost heading of a claim that is no first row of a table.
+/// The innermost heading of a claim, first rows of tables left out.
 fn heading(claim: &Claim) -> Option<String> {
     let heading = claim.heading.rsplit(" > ").find(|heading| !heading.is_empty() && !heading.starts_with('|'));
     heading.map(str::to_owned)
 }
 
-/// Adds statements of documents that have none there yet.
+/// Adds the statements of further documents, one of each.
 fn push(statements: &mut Vec<Statement>, more: Vec<Statement>) {
     for statement in more {
         if statements.iter().all(|known| known.document != statement.document) {
@@ -267,7 +267,7 @@ fn push(statements: &mut Vec<Statement>, more: Vec<Statement>) {
     }
 }
 
-/// Marks the sides that more documents contradict, and the side of the newest document; writes values as the texts do.
+/// Marks outnumbered sides and the side of the newest document; spells values as the texts do.
 fn mark(finding: &mut Finding) {
     let counts: Vec<usize> = finding.sides.iter().map(|side| side.documents().len()).collect();
     let most = counts.iter().copied().max().unwrap_or_default();
@@ -280,7 +280,7 @@ fn mark(finding: &mut Finding) {
     finding.sides.sort_by_key(|side| Reverse(side.documents().len()));
 }
 
-/// The side whose latest document is newer than those of all others; `None` where a side has no date, or none is known to be.
+/// The side whose latest document is newer than those of all others; `None` where a side has no date, or the order is not known.
 fn newest(sides: &[Side]) -> Option<usize> {
     let latest = |side: &Side| {
         let dates = side.statements.iter().filter_map(|statement| Date::of_document(statement.date.as_deref()?));

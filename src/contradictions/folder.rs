@@ -1,4 +1,4 @@
-//! The documents of a folder as sentences: where each stands, the headings above it, and the sentences beside it.
+//! The documents of a folder as sentences, each with its position, its headings and its neighbours.
 
 use super::cut::{Cut, cut};
 use super::options::{CALLS, Options};
@@ -12,16 +12,16 @@ use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-/// Sentences of one document that are read; the rest is left out, with a note.
+/// Most sentences that are read of one document; the rest is left out, with a note.
 pub const MOST_SENTENCES: usize = 1000;
 
-/// Below this share of English function words a document counts as one in another language.
+/// Least share of function words in an English document; below it, a note says that its language is another one.
 const ENGLISH: f64 = 0.2;
 
 /// A document, as a report names it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Source {
-    /// Its file, as the folder was named; of several documents in one file, with the record's line.
+    /// Its file, as its path was typed; with the record's line where a file has several documents.
     pub file: String,
     /// Its title, where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub struct Source {
     /// Files with the same text, which are not read again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<String>,
-    /// Whether its file or a copy of it changed, where only changes are looked at.
+    /// Whether its file or a copy of it is among the changed files; true where all documents are compared.
     #[serde(skip)]
     pub changed: bool,
 }
@@ -59,7 +59,7 @@ impl Source {
 pub(super) struct Sentence {
     /// Its document, an index.
     pub(super) source: usize,
-    /// The passage that is read together, an index.
+    /// Its passage, an index. A passage is one call of the reader.
     pub(super) passage: usize,
     /// Its words, on one line.
     pub(super) text: String,
@@ -86,21 +86,21 @@ pub struct Folder {
     pub(super) only_changes: bool,
 }
 
-/// Words of a passage that is read at once.
+/// Most words of a passage, the text of one call of the reader.
 const PASSAGE: usize = 110;
 
-/// Sentences of a passage that is read at once.
+/// Most sentences of a passage.
 const TOGETHER: usize = 8;
 
 /// Characters of a neighbouring sentence that are shown.
 const BESIDE: usize = 240;
 
 impl Folder {
-    /// Reads the documents that `paths` name, as [`Corpus::open`] takes them. With `changed`, only what contradicts these files
-    /// is looked for.
+    /// Reads the documents that `paths` name, as [`Corpus::open`] takes them. With `changed`, only pairs with
+    /// one of these files are compared.
     ///
     /// # Errors
-    /// Paths that cannot be read; a folder without text; a single document, which nothing can contradict.
+    /// Paths that cannot be read; a folder without text; a single document.
     pub fn read(paths: &[String], changed: Option<&BTreeSet<PathBuf>>) -> Result<Self> {
         let corpus = Corpus::open(paths)?;
         let mut folder = Self { only_changes: changed.is_some(), ..Self::default() };
@@ -234,7 +234,7 @@ impl Folder {
         self.take(&document.text, &pieces, |_| origins.next().unwrap_or_else(|| unknown(&document.file)));
     }
 
-    /// Takes the sentences of the document that was added last.
+    /// Adds the sentences of the last document, divided into passages.
     fn take(&mut self, text: &str, pieces: &[Cut], mut origin: impl FnMut(&std::ops::Range<usize>) -> Origin) {
         let source = self.sources.len() - 1;
         let all = pieces.len();

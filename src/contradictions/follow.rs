@@ -1,8 +1,8 @@
-//! What happens during a comparison, and who receives it.
+//! Events of a comparison, and their receiver.
 
 use serde::Serialize;
 
-/// What happens, in this order.
+/// The events, in the order of their first occurrence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "event")]
 pub enum Event {
@@ -17,16 +17,16 @@ pub enum Event {
     },
     /// Passages that the reader has read.
     Reading {
-        /// So many,
+        /// Number done.
         done: usize,
-        /// of so many.
+        /// Number in all.
         of: usize,
     },
     /// Texts of claims whose vectors are computed, two a claim.
     Embedding {
-        /// So many,
+        /// Number done.
         done: usize,
-        /// of so many.
+        /// Number in all.
         of: usize,
     },
     /// The pairs were found.
@@ -40,26 +40,26 @@ pub enum Event {
     },
     /// Pairs that the judge has labelled.
     Labelling {
-        /// So many,
+        /// Number done.
         done: usize,
-        /// of so many.
+        /// Number in all.
         of: usize,
     },
 }
 
-/// Receives what happens, and may end the work.
+/// Receives events and notes, and can stop the comparison.
 pub trait Follow: Sync {
-    /// Something happened.
+    /// Receives an event.
     fn event(&self, event: &Event) {
         let _ = event;
     }
 
-    /// A line for the user.
+    /// Receives a line for the user.
     fn note(&self, line: &str) {
         let _ = line;
     }
 
-    /// Whether the work is to end.
+    /// Whether the comparison shall stop.
     fn is_stopped(&self) -> bool {
         false
     }

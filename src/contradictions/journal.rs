@@ -1,4 +1,4 @@
-//! Finished work by a hash of what it was made from, so that an interrupted or repeated run does not do it again.
+//! Cache of finished work, keyed by a hash of its inputs, so that an interrupted or repeated run does not do it again.
 //!
 //! A journal is a file of JSON lines that only grows. A kill can cut its last line: that line is dropped when the file is opened.
 
@@ -30,7 +30,7 @@ struct Line<V> {
 }
 
 impl<V: Serialize + DeserializeOwned + Clone> Journal<V> {
-    /// The journal `name` in the folder `dir`; without a folder one that lasts as long as this process.
+    /// The journal `name` in the folder `dir`; without a folder, one in memory.
     ///
     /// # Errors
     /// A folder or a file that cannot be used.
@@ -62,7 +62,7 @@ impl<V: Serialize + DeserializeOwned + Clone> Journal<V> {
         self.known.get(key)
     }
 
-    /// Adds values. They outlive this process when this returns.
+    /// Adds values and writes them to the file.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -91,7 +91,7 @@ pub(super) fn key(parts: &[&str]) -> String {
     hex(&hash.finalize()[..16])
 }
 
-/// Locks the folder against another process that works on it, as long as the file is open; `None` where one does.
+/// Locks the folder against other processes until the file is closed; `None` if another process has the lock.
 ///
 /// # Errors
 /// The system's.

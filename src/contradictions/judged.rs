@@ -1,4 +1,4 @@
-//! What was said of a pair, as quantities: code sees whose value an answer has.
+//! Turns the judge's replies on a pair into numbers: code compares each filled blank with the values of both statements.
 
 use super::claims::Claim;
 use super::quantities::Numbers;
@@ -10,20 +10,20 @@ use crate::protocol::scored::log_odds;
 /// The largest log-odds.
 const MOST: f64 = 5.0;
 
-/// Quantities of what was said of a pair.
+/// Numbers from the judge's replies on a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Judged {
-    /// Directions in which the value of the other statement fills the blank, from 0 to 2.
+    /// Number of blanks, 0 to 2, that were filled with the other statement's value.
     pub(super) differ: f64,
-    /// Directions in which the statement's own value does.
+    /// Number of blanks that were filled with the statement's own value.
     pub(super) agree: f64,
-    /// Log-odds that a statement contradicts the other, the mean of both directions.
+    /// Log-odds that one statement contradicts the other, the mean of both directions.
     pub(super) conflict: f64,
-    /// The mean, where no blank can be filled: of statements that differ in their words alone.
+    /// The same for a pair without blanks, whose statements differ in their words alone; else 0.
     pub(super) conflict_of_words: f64,
 }
 
-/// Whose value an answer has.
+/// The statement whose value an answer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
     /// That of the statement with the blank.
@@ -33,7 +33,7 @@ enum Whose {
 }
 
 impl Judged {
-    /// Of two claims; without what was said, of a pair whose calls failed, all are 0.
+    /// Of two claims; all 0 for a pair whose calls failed.
     pub(super) fn of(a: &Claim, b: &Claim, said: Option<&Said>) -> Self {
         let Some(said) = said else { return Self::default() };
         let filled = [(a, b), (b, a)].into_iter().zip(&said.answers);
@@ -51,7 +51,7 @@ impl Judged {
     }
 }
 
-/// Whose value `answer`, read from `other`, has; `None` where it has neither, or both.
+/// The statement whose value `answer` has; `None` if it has neither value, or both. `answer` fills the blank in `own`.
 fn whose(own: &Claim, other: &Claim, answer: &str) -> Option<Whose> {
     let (numbers, words) = (Numbers::of(answer), Words::of(&format!("x {answer}")));
     let is_number = number(own, other).is_some();

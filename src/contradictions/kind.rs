@@ -1,4 +1,4 @@
-//! The kind of a contradiction, by what code sees. It is shown to readers and decides nothing.
+//! The kind of a contradiction, by its signals. It is displayed and decides nothing.
 
 use super::quantities::Relation;
 use super::signals::Signals;

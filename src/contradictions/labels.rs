@@ -1,8 +1,8 @@
-//! Labels of pairs: each statement gets a blank for the value that differs, which the judge fills from the other one, and the judge
-//! says how each statement stands to the other. Code compares what fills the blanks.
+//! Labels of pairs. The differing value of each statement is replaced by a blank, which the judge fills from the other
+//! statement; the judge also classifies the relation of the two. Code compares the values in the blanks.
 //!
-//! Asked whether two statements contradict each other, a model of 1.5B replies hardly better than chance without examples, and not
-//! well enough with twelve. It reads a value off a text, so that is what it is asked for (`benches/results/contradictions.md`).
+//! A model of 1.5B that is asked whether two statements contradict each other is hardly better than chance without examples, and
+//! not good enough with twelve. Reading a value off a text is easier, hence the blanks (`benches/results/contradictions.md`).
 
 use super::claims::Claim;
 use super::journal::Journal;
@@ -26,7 +26,7 @@ pub(super) const BLANK_PROMPT: File = prompt_file!("contradictions/blank.jinja")
 /// Pairs labelled at once.
 const BATCH: usize = 24;
 
-/// Tokens of what fills a blank.
+/// Most tokens in a blank.
 const LENGTH: usize = 16;
 
 /// The model's replies for each pair, in the order of `pairs`; `None` for a pair with a failed call.
@@ -45,7 +45,7 @@ pub(super) fn all(
     for (number, batch) in open.chunks(BATCH).enumerate() {
         let asks: Vec<Ask> = batch.iter().flat_map(|&index| asked[index].asks.iter().cloned()).collect();
         let mut replies = stage.ask(&asks)?.into_iter();
-        // A pair of which a call failed is not labelled: its calls are made again in the next run.
+        // A pair with a failed call is not labelled; its calls are made again in the next run.
         let said = |&index: &usize| {
             let own: Vec<Option<CallRecord>> = replies.by_ref().take(asked[index].asks.len()).collect();
             Some((keys[index].clone(), asked[index].said(&own.into_iter().collect::<Option<Vec<_>>>()?)))
@@ -57,7 +57,7 @@ pub(super) fn all(
     Ok(keys.iter().map(|key| journal.get(key).cloned()).collect())
 }
 
-/// The calls of a pair: how the statements stand to each other in both directions, then one for each blank.
+/// The calls of a pair: the relation in both directions, then one for each blank.
 struct Asked {
     blanks: [Option<String>; 2],
     asks: Vec<Ask>,
@@ -79,13 +79,13 @@ impl Asked {
         Self { blanks, asks }
     }
 
-    /// Hash of everything that decides what is said of a pair.
+    /// Hash of everything that decides the replies on a pair.
     fn key(&self, stage: &Stage<'_>) -> String {
         let keys: Vec<String> = self.asks.iter().map(|ask| stage.key(ask)).collect();
         super::journal::key(&keys.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// What the replies to its calls say.
+    /// Reads the replies to its calls.
     fn said(&self, replies: &[CallRecord]) -> Said {
         let (relations, filled) = replies.split_at(2);
         let mut filled = filled.iter();

@@ -1,9 +1,10 @@
 //! Where the documents of a folder contradict each other, without a question.
 //!
-//! Documents are cut into sentences ([`Folder`]); the reader names what a pronoun at the beginning of one stands for, which makes
-//! it a claim; the nearest claims of different documents are pairs; the value that differs is left out of each statement of a pair,
-//! and the judge fills the blank from the other one; a logistic model over what code sees and what the judge says gives each pair a
-//! probability. "Models read, arithmetic decides."
+//! 1. Documents are cut into sentences ([`Folder`]).
+//! 2. The reader names the referent of a pronoun at the beginning of a sentence, which makes the sentence a claim.
+//! 3. The nearest claims of different documents are pairs.
+//! 4. In each statement of a pair the differing value is replaced by a blank, which the judge fills from the other statement.
+//! 5. A logistic model over signals that code computes and the judge's replies gives each pair a probability.
 
 mod claims;
 mod cut;

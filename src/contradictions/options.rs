@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
-/// Calls of a pair, at most: a blank and a relation in each direction.
+/// Most calls of a pair: a blank and a relation in each direction.
 pub(super) const CALLS: usize = 4;
 
 /// How documents are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Pairs of each claim that are labelled, at most.
+    /// Most pairs that are labelled of each claim.
     pub pairs: usize,
-    /// About how many pairs of each document are labelled: a further one only where the pair's other document has fewer.
+    /// Target number of labelled pairs of each document. A document that has as many gets a further pair only with a document that
+    /// has fewer, or of two claims that are each other's nearest.
     pub of_document: usize,
     /// The least probability of a contradiction that is reported.
     pub least: f64,

@@ -1,4 +1,4 @@
-//! Candidate pairs: for each claim the nearest of other documents, and of these the most promising.
+//! Candidate pairs: the nearest claims of other documents to each claim, and of these the most promising.
 
 use super::claims::Claim;
 use super::folder::Folder;
@@ -13,13 +13,13 @@ use std::collections::{BTreeSet, HashMap};
 /// Texts embedded at once.
 const BATCH: usize = 64;
 
-/// Nearest claims that are looked at for each claim.
+/// Nearest claims that are considered for each claim.
 const NEAREST: usize = 24;
 
 /// The least mean of cosines of a candidate.
 const NEAR: f64 = 0.3;
 
-/// The least promise of a pair that is labelled.
+/// Least [`Signals::promise`] of a pair that is labelled.
 const PROMISING: f64 = 1.5;
 
 /// Two claims of different documents.
@@ -27,7 +27,7 @@ const PROMISING: f64 = 1.5;
 pub(super) struct Pair {
     /// Indices of the claims, the lower one first.
     pub(super) of: (usize, usize),
-    /// One is the nearest claim of another document to the other one: they are labelled, however little they promise.
+    /// One is the nearest claim of another document to the other one. Such pairs are labelled whatever their promise.
     nearest: bool,
     pub(super) signals: Signals,
 }
@@ -56,7 +56,7 @@ pub(super) struct Vectors {
 }
 
 impl Vectors {
-    /// By `embedder`; `each` is told how many of twice the claims are done, and may end the work.
+    /// Computed by `embedder`. `each` receives the number of finished texts, two a claim; its error ends the work.
     pub(super) fn embedded(
         folder: &Folder,
         claims: &[Claim],
@@ -77,7 +77,7 @@ impl Vectors {
         Ok(Self { alone: table(0, &Claim::alone)?, titled: Some(table(claims.len(), &titled)?) })
     }
 
-    /// Of words alone: each stem has a coordinate by its hash, weighted by how rare it is.
+    /// Bags of words: each stem adds its weight to the coordinate that its hash selects.
     pub(super) fn of_words(claims: &[Claim], weights: &Weights) -> Self {
         const DIMENSION: usize = 512;
         let mut values = vec![0.0; claims.len() * DIMENSION];
@@ -126,7 +126,8 @@ impl Table {
     }
 }
 
-/// How much a word says: the logarithm of the number of claims divided by the number of those that have it, smoothed.
+/// Weights of words by rarity: the smoothed logarithm of all claims over the claims that have the word (inverse document
+/// frequency).
 pub(super) struct Weights {
     counts: HashMap<String, usize>,
     all: f64,
@@ -147,7 +148,7 @@ impl Weights {
     }
 }
 
-/// The pairs to be labelled: of each claim the `most` promising, by promise.
+/// The pairs to label: at most `most` of each claim, nearest neighbours first, then by promise.
 pub(super) fn find(folder: &Folder, claims: &[Claim], vectors: &Vectors, weights: &Weights, most: usize) -> Vec<Pair> {
     let all: Vec<Vec<(Likeness, usize)>> =
         (0..claims.len()).into_par_iter().map(|claim| nearest(folder, claims, vectors, claim)).collect();
@@ -174,7 +175,7 @@ pub(super) fn find(folder: &Folder, claims: &[Claim], vectors: &Vectors, weights
     pairs
 }
 
-/// Leaves out pairs of two documents that both have `most` more promising ones; how many were left out.
+/// Removes pairs whose documents both have `most` better ones, except mutual neighbours; returns the number of removed pairs.
 pub(super) fn bound(pairs: &mut Vec<Pair>, claims: &[Claim], most: usize) -> usize {
     let all = pairs.len();
     let mut counts: HashMap<usize, usize> = HashMap::new();

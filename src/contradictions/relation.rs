@@ -1,4 +1,4 @@
-//! How a statement stands to another one, as probabilities read from one token, after worked examples.
+//! The relation of one statement to another: probabilities of the first token of a reply, after worked examples.
 
 use super::claims::Claim;
 use crate::error::Result;
@@ -11,16 +11,16 @@ use crate::protocol::scored::{TOKENS, TOP, probabilities};
 use crate::transcript::CallRecord;
 use serde_json::json;
 
-/// The role that fills blanks and says how statements stand to each other.
+/// The role that fills blanks and classifies the relation of statements.
 pub const JUDGE: &str = "judge";
 
 /// The prompt.
 pub(super) const RELATION_PROMPT: File = prompt_file!("contradictions/relation.jinja");
 
-/// What the judge chooses from. No two begin alike: the first token tells them apart.
+/// The judge's options. Their first letters differ, so that the first token identifies the option.
 const OPTIONS: [&str; 3] = ["contradicts", "supports", "neither"];
 
-/// A text, a statement, and the option that is right. Without these a model of 1.5B replies hardly better than chance.
+/// Worked examples: a text, a statement, and the right option. Without them a model of 1.5B is hardly better than chance.
 const EXAMPLES: [(&str, &str, usize); 11] = [
     ("The bridge at Alm has four arches.", "Alm's bridge was built with six arches.", 0),
     ("In 2015 the museum had 12,000 visitors.", "The museum counted 15,400 visitors in 2018.", 2),
@@ -49,7 +49,7 @@ pub(super) fn examples() -> Result<Vec<Message>> {
     Ok(turns)
 }
 
-/// How the statement of `own` stands to that of `other`.
+/// The call for the relation of `own` to `other`.
 pub(super) fn ask(own: &Claim, other: &Claim, examples: &[Message]) -> Ask {
     let values = json!({ "text": other.alone(), "statement": own.alone() });
     Ask::new(JUDGE, RELATION_PROMPT, values, &CHOICE)
@@ -59,7 +59,7 @@ pub(super) fn ask(own: &Claim, other: &Claim, examples: &[Message]) -> Ask {
         .logprobs(Logprobs { top: TOP, ..Logprobs::default() })
 }
 
-/// The probabilities that a reply gives the options.
+/// The probabilities of the options in a reply.
 pub(super) fn read(call: &CallRecord) -> [f64; 3] {
     probabilities(call, OPTIONS)
 }

@@ -19,7 +19,7 @@ pub struct Counts {
     pub pairs: usize,
     /// Calls made in this run; kept ones are not made again.
     pub calls: usize,
-    /// Calls that failed: their passages have no subjects, and code alone decides on their pairs.
+    /// Failed calls. Their passages have no subjects, and their pairs are decided without the judge.
     pub failed: usize,
 }
 
@@ -35,7 +35,7 @@ pub struct Report {
     /// Lines on what was not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Every labelled pair with the quantities that decided, one object each.
+    /// Every labelled pair with the features that decided, one object each.
     #[serde(skip)]
     pub labelled: Vec<Value>,
 }

@@ -27,7 +27,7 @@ pub const PROMPTS: &[File] = &[SUBJECTS_PROMPT, BLANK_PROMPT, RELATION_PROMPT];
 /// Compares the documents of `folder` with each other.
 ///
 /// # Errors
-/// An interruption, after which finished work is kept; a cache that cannot be used; what would fail every call alike.
+/// An interruption, after which finished work is kept; a cache that cannot be used; an error that every call would have.
 pub fn find(
     folder: &Folder,
     tools: Tools<'_>,
@@ -41,7 +41,7 @@ pub fn find(
     let lock = cache.map(journal::lock).transpose()?.flatten();
     let cache = cache.filter(|_| lock.is_some());
     if lock.is_none() && options.cache.is_some() {
-        follow.note("another process compares these documents: this one keeps no finished work and takes none");
+        follow.note("another process uses the cache of these documents: running without the cache");
     }
     let stage = Stage { tools, settings, follow, prompts: PROMPTS, calls: Cell::default() };
     let claims = claims::read(folder, &mut Journal::open(cache, "claims.jsonl")?, &stage)?;
@@ -81,7 +81,7 @@ pub fn find(
     })
 }
 
-/// Every labelled pair with the quantities that decided, one object each.
+/// Every labelled pair with the features that decided, one object each.
 fn told(
     folder: &Folder,
     claims: &[Claim],

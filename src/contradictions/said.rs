@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 /// The replies of the judge for one pair.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Said {
-    /// Each statement with a blank for the value that differs; `None` where code sees no such value.
+    /// Each statement with a blank for the differing value; `None` where code finds none.
     pub(super) blanks: [Option<String>; 2],
-    /// What fills the blank according to the other statement; `None` where it does not say.
+    /// The judge's reply for each blank; `None` where there is no blank or no reply that can be read.
     pub(super) answers: [Option<String>; 2],
-    /// Probabilities that the other statement contradicts each statement, supports it, or does neither.
+    /// For each statement, the probabilities that the other one contradicts it, supports it, or does neither.
     pub(super) relations: [[f64; 3]; 2],
 }

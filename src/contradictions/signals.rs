@@ -1,4 +1,4 @@
-//! What code sees of two claims, and what the judge says of them: the quantities that decide.
+//! Signals: what code computes of two claims; and the features of the logistic model, signals and the judge's numbers.
 
 use super::claims::Claim;
 use super::judged::Judged;
@@ -11,18 +11,18 @@ use std::collections::BTreeSet;
 pub(super) struct Likeness {
     /// Cosine of the sentences.
     pub(super) cosine: f64,
-    /// Mean of the cosines with and without titles, the latter counted twice.
+    /// Mean of the cosines without titles, counted twice, and with them.
     pub(super) near: f64,
 }
 
-/// What code sees of two claims.
+/// What code computes of two claims.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Signals {
     /// What their vectors say.
     pub(super) likeness: Likeness,
-    /// The share of content words that both have, of all.
+    /// Weighted share of their content words that both have.
     pub(super) overlap: f64,
-    /// The same, of the shorter one's.
+    /// The same share of the content words of the claim with fewer.
     pub(super) contained: f64,
     pub(super) quantities: Relation,
     pub(super) dates: Relation,
@@ -36,24 +36,25 @@ pub(super) struct Signals {
     pub(super) opposed: bool,
     /// The sentence of one calls something an error, or the next one calls it an error.
     pub(super) corrected: bool,
-    /// One of them quotes a person: "she said that".
+    /// One has reported speech: "she said that".
     pub(super) reported: bool,
-    /// One speaks of something that is not settled or has not happened.
+    /// One is about a plan, a proposal or an estimate.
     pub(super) planned: bool,
-    /// One says that something changed or was to.
+    /// One says that something changed or was planned to change.
     pub(super) changed: bool,
     /// Their headings or titles name different years.
     pub(super) years_differ: bool,
-    /// They speak of different parts: one of weekdays and one of Sundays, one of the free plan and one of the team plan.
+    /// They are about different parts of one thing: weekdays and Sundays, the free plan and the team plan.
     pub(super) scopes_differ: bool,
     /// One is about the past and the other is not.
     pub(super) tenses_differ: bool,
-    /// A sentence of the folder names the values of both, and says that one replaced or corrects the other.
+    /// A sentence of the folder has the values of both and says that one replaced or corrects the other.
     pub(super) explained: bool,
-    /// The share of the words that name what one is about that the other has: the smaller and the larger one of both directions.
+    /// Overlap of subject words: the share of one claim's `head` that the other claim has. The smaller of both directions,
     pub(super) head_least: f64,
+    /// and the larger.
     pub(super) head_most: f64,
-    /// Their subjects have words in common, of the shorter one's.
+    /// Weighted share of the words of the shorter subject that both subjects have.
     pub(super) subject: f64,
     /// Each subject has a name that the other document's subject, headings and sentence lack.
     pub(super) subjects_differ: bool,
@@ -94,7 +95,7 @@ impl Signals {
         }
     }
 
-    /// Whether code sees a difference that could be a contradiction.
+    /// Whether a value, a name or the polarity differs.
     pub(super) fn differs(&self) -> bool {
         self.quantities == Relation::Differ
             || self.dates == Relation::Differ
@@ -104,7 +105,7 @@ impl Signals {
             || self.opposed
     }
 
-    /// By name, with what the judge says.
+    /// The features of the logistic model, by name.
     pub(super) fn named(&self, judged: &Judged) -> Vec<(&'static str, f64)> {
         let flag = |flag: bool| f64::from(u8::from(flag));
         let number = flag(self.quantities == Relation::Differ);
@@ -136,7 +137,7 @@ impl Signals {
         ]
     }
 
-    /// How promising a pair is before it is labelled.
+    /// Score that orders pairs before they are labelled.
     pub(super) fn promise(&self) -> f64 {
         let flag = |flag: bool, weight: f64| if flag { weight } else { 0.0 };
         2.0 * self.likeness.near
@@ -150,7 +151,7 @@ impl Signals {
     }
 }
 
-/// The share of the words that name what `own` is about that `other` has.
+/// Weighted share of the words in `own.head` that `other` has; 0.5 without such words.
 fn head(own: &Claim, other: &Claim, weight: &dyn Fn(&str) -> f64) -> f64 {
     let sum = |words: &mut dyn Iterator<Item = &String>| words.map(|word| weight(word)).sum::<f64>();
     let all = sum(&mut own.head.iter());

@@ -1,4 +1,4 @@
-//! Calls of a model in stages, without a record: each stage is forgotten once its replies are read, so memory stays bounded.
+//! Calls of a model in stages, without a record: a stage is dropped once its replies are read, so that memory stays bounded.
 
 use super::follow::{Event, Follow};
 use super::journal::key;
@@ -10,14 +10,14 @@ use crate::protocol::formats::{CHOICE, Format, SHORT, SUBJECTS};
 use crate::question::Question;
 use crate::transcript::CallRecord;
 
-/// What stages are made with.
+/// Makes stages of calls.
 pub(super) struct Stage<'a> {
     pub(super) tools: Tools<'a>,
     pub(super) settings: &'a Settings,
     pub(super) follow: &'a dyn Follow,
     /// The prompts that calls may use.
     pub(super) prompts: &'a [File],
-    /// Calls that were made, and that failed.
+    /// Number of calls made, and of those that failed.
     pub(super) calls: std::cell::Cell<(usize, usize)>,
 }
 
@@ -25,7 +25,7 @@ impl Stage<'_> {
     /// Makes a stage of calls; `None` for one that failed.
     ///
     /// # Errors
-    /// An interruption; what would fail every call alike.
+    /// An interruption; an error that every call would have.
     pub(super) fn ask(&self, asks: &[Ask]) -> Result<Vec<Option<CallRecord>>> {
         if self.follow.is_stopped() {
             return Err(MootError::Interrupted);
@@ -76,14 +76,14 @@ mod tests {
     use serde_json::json;
     use std::collections::BTreeSet;
 
-    struct Nobody;
-    impl Follow for Nobody {}
+    struct Unobserved;
+    impl Follow for Unobserved {}
 
     #[test]
     fn whatever_decides_a_reply_is_in_its_key() {
         let (llm, settings) = (Scripted::new(|_| String::new()), Settings::default());
         let calls = std::cell::Cell::default();
-        let stage = Stage { tools: Tools::new(&llm), settings: &settings, follow: &Nobody, prompts: &[], calls };
+        let stage = Stage { tools: Tools::new(&llm), settings: &settings, follow: &Unobserved, prompts: &[], calls };
         let ask = || Ask::new("reader", SUBJECTS_PROMPT, json!({}), &SHORT);
         let asks = [
             ask(),

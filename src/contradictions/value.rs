@@ -5,7 +5,7 @@ use super::quantities::{Numbers, parts};
 use super::words::{Words, is_stop};
 use std::collections::BTreeSet;
 
-/// What stands for a value that is left out.
+/// Replaces a value that is left out.
 const BLANK: &str = "____";
 
 /// Most words of a number or a date.
@@ -19,7 +19,8 @@ pub(super) fn blank(claim: &Claim, other: &Claim) -> Option<String> {
     Some(format!("{}{BLANK}{}", &claim.text[..at], &claim.text[at + value.len()..]))
 }
 
-/// The shortest words of `claim` that are a number or a date which `other` has not, where `other` has one that is comparable.
+/// The shortest run of words in `claim` that is a number or a date which `other` lacks; `None` if `other` has none to compare it
+/// with.
 pub(super) fn number<'a>(claim: &'a Claim, other: &Claim) -> Option<&'a str> {
     let differs = !claim.numbers.differing(&other.numbers).is_empty();
     if !differs && claim.numbers.loose(&other.numbers).is_none() {
@@ -32,8 +33,8 @@ pub(super) fn number<'a>(claim: &'a Claim, other: &Claim) -> Option<&'a str> {
     found.into_iter().find(|text| Numbers::of(text).have(&wanted, &other.numbers))
 }
 
-/// The name of `claim` of which `other` lacks the most words, without words at its ends that `other` has; `None` where `other` has no
-/// name that `claim` lacks.
+/// The name in `claim` with the most words that `other` lacks; words that both have are trimmed from its ends. `None` where `other`
+/// has no name that `claim` lacks.
 fn name<'a>(claim: &'a Claim, other: &Claim) -> Option<&'a str> {
     if !other.words.names.iter().any(|name| !claim.knows(name)) {
         return None;
@@ -43,7 +44,7 @@ fn name<'a>(claim: &'a Claim, other: &Claim) -> Option<&'a str> {
         names.iter().any(|name| claim.words.names.contains(name) && !other.knows(name))
     };
     let words: Vec<&str> = claim.text.split_whitespace().skip(1).collect();
-    // The last of those with the most words that the other lacks: a name stands behind what it names.
+    // On ties `max_by_key` takes the last phrase: a name follows its title ("Nurse Ada Brook").
     let count = |phrase: &&[&str]| phrase.iter().filter(|word| lacks(word)).count();
     let phrase = phrases(&words).filter(|phrase| count(phrase) > 0).max_by_key(count)?;
     let (first, last) = (phrase.iter().position(|word| lacks(word))?, phrase.iter().rposition(|word| lacks(word))?);
@@ -60,7 +61,7 @@ fn trimmed<'a>(text: &'a str, words: &[&str]) -> &'a str {
     value.strip_suffix("'s").or_else(|| value.strip_suffix("\u{2019}s")).unwrap_or(value)
 }
 
-/// What both claims are about: the longest name that both have, in words of the first.
+/// The longest name that both claims have, in words of the first.
 pub(super) fn shared(claim: &Claim, other: &Claim) -> Option<String> {
     let words: Vec<&str> = claim.text.split_whitespace().collect();
     let known = |word: &&str| {
@@ -88,8 +89,8 @@ pub(super) fn differing(claim: &Claim, other: &Claim) -> BTreeSet<String> {
     claim.words.names.iter().filter(|name| !other.names(name)).cloned().collect()
 }
 
-/// `values` as `text` writes them and in its order; the adjoining words of a name are one value. A value whose words the text does
-/// not have one after the other ("240" for "two hundred and forty") is shown as it is, last.
+/// `values` in the spelling and the order of `text`; adjoining words of a name are joined. A value that the text spells otherwise
+/// ("two hundred and forty" for "240") is unchanged and comes last.
 pub(super) fn as_written(values: &[String], text: &str) -> Vec<String> {
     let parts = parts(text);
     let mut found: Vec<(usize, String)> = values.iter().map(|value| position(value, &parts)).collect();
@@ -109,7 +110,7 @@ pub(super) fn as_written(values: &[String], text: &str) -> Vec<String> {
     shown
 }
 
-/// Where the words of a value stand among the parts of a text, and how the text writes them.
+/// The index of a value's words among the parts of a text, and their spelling there.
 fn position(value: &str, parts: &[String]) -> (usize, String) {
     let words: Vec<&str> = value.split(' ').collect();
     let same = |part: &str, word: &str| part.to_lowercase().replace('\u{2019}', "'") == word;

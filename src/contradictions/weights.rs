@@ -4,8 +4,8 @@ use super::judged::Judged;
 use super::signals::Signals;
 use moot_models::kernels::math::exp;
 
-/// The intercept. It and the weights are those that `benches/contradictions/fit.py` fits to the first two folders, rounded, and set
-/// by hand where these have too few examples: of corrections, reports, plans, explanations and other scopes.
+/// The intercept. It and the weights were fitted by `benches/contradictions/fit.py` to the first two folders and rounded.
+/// Weights with too few examples there were set by hand: corrections, reports, plans, explanations and scopes.
 const INTERCEPT: f64 = -6.5;
 
 /// The weight of each quantity of [`Signals::named`].

@@ -152,7 +152,7 @@ impl Report {
 impl From<source::Reached> for SourceReport {
     fn from(reached: source::Reached) -> Self {
         let (seconds, reason) = match reached.outcome {
-            Ok(_) if reached.proxied => (None, Some("not tried, a proxy stands between".to_owned())),
+            Ok(_) if reached.proxied => (None, Some("not tried: the connection goes through a proxy".to_owned())),
             Ok(seconds) => (Some(seconds), None),
             Err(reason) => (None, Some(reason)),
         };

@@ -1,4 +1,5 @@
-//! Recurrent states of sequences: where they begin from, where copies are kept, and who waits for whom.
+//! Recurrent states of sequences: the copies from which sequences start, the pages at which copies are kept, and the
+//! sequences that wait for the copy of another one.
 //!
 //! A sequence can only begin at a page whose node has a copy of the state. Copies are kept where the sequences in
 //! flight part, where a prompt leaves a path that the tree has already, and near the end of a prompt, since the next
@@ -13,7 +14,7 @@ use moot_models::kernels::StateRows;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What the tree has of a sequence beyond the nodes that it holds.
+/// Pages of a sequence in the tree, beyond the nodes that it holds.
 struct Known {
     /// The tokens up to the last page that has a copy of the state, and its node.
     kept: Option<(usize, NodeId)>,
@@ -46,7 +47,7 @@ impl Sequence {
         }
     }
 
-    /// Looks for a copy of the state beyond what is computed, from which to go on; returns the tokens up to it, or 0.
+    /// Finds a copy of the state beyond the computed tokens and continues from it; returns the tokens up to it, or 0.
     pub(super) fn begin_from_kept(&mut self, tree: &mut PrefixTree) -> usize {
         let Some((tokens, node)) = self.known(tree).kept.filter(|(tokens, _)| *tokens > self.cached) else { return 0 };
         if let (Some(state), Some(states)) = (&mut self.state, &mut tree.states) {
@@ -59,7 +60,7 @@ impl Sequence {
         0
     }
 
-    /// What the tree has of it, up to the first position whose logits are needed.
+    /// Its pages in the tree, up to the first position whose logits are needed.
     fn known(&self, tree: &PrefixTree) -> Known {
         let most = self.first_needed();
         let mut known = Known { kept: None, tokens: self.held().len() * PAGE };
@@ -75,8 +76,8 @@ impl Sequence {
         known
     }
 
-    /// Where the tree has more of its prompt than it can take over: its next chunk ends there, with a copy of the
-    /// state.
+    /// The position up to which the tree has pages of its prompt that it cannot adopt without a state: its next chunk ends
+    /// there, with a copy of the state.
     pub(super) fn parts_from_tree(&self, tree: &PrefixTree) -> Option<usize> {
         tree.states.as_ref()?;
         Some(self.known(tree).tokens).filter(|&tokens| tokens > self.cached)

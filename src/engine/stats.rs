@@ -23,7 +23,7 @@ pub struct Stats {
     pub scored: usize,
     /// Grammars compiled; a request whose grammar is in the cache compiles none.
     pub grammars_compiled: usize,
-    /// Tokens that a padded batch would have computed beside these: rows times the longest row, less the tokens.
+    /// Tokens that a padded batch would have computed in addition: rows times the longest row, less the tokens.
     /// Packing computes none of them.
     pub padding_avoided: usize,
     /// Pages attention read, per layer and KV head; a page that rows share counts once.

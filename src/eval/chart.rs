@@ -34,9 +34,9 @@ const COLOURS: [RGBColor; 8] = [
 /// A point with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Its place on the x axis.
+    /// Its position on the x axis.
     pub x: f64,
-    /// Its place on the y axis.
+    /// Its position on the y axis.
     pub y: Estimate,
 }
 
@@ -63,11 +63,11 @@ pub enum Scale {
 /// A chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
-    /// Below the x axis.
+    /// Label of the x axis.
     pub x: String,
-    /// Beside the y axis.
+    /// Label of the y axis.
     pub y: String,
-    /// Has a label at the points' own values, but where it is logarithmic.
+    /// The x axis. Unless it is logarithmic, its labels are at the points' values.
     pub scale: Scale,
     /// The end of the y axis, which begins at 0; `None` for shares: at least 0.2, at most 1.
     pub top: Option<f64>,
@@ -87,13 +87,13 @@ impl Chart {
         all
     }
 
-    /// The chart as an element of a page, which has the legend beside it.
+    /// The chart as an element of a page, without the legend.
     ///
     /// # Errors
     /// [`MootError::Io`] where plotters cannot draw (a bug).
     pub fn svg(&self) -> Result<String> {
         let text = drawn(SIZE, |root| self.draw(root, None))?;
-        // The file is one element of a page that says what it shows.
+        // Hidden from screen readers: the page around it has the numbers as a table.
         let size = format!("width=\"{}\" height=\"{}\" ", SIZE.0, SIZE.1);
         Ok(text.replacen(&size, "aria-hidden=\"true\" focusable=\"false\" ", 1))
     }

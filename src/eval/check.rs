@@ -1,4 +1,4 @@
-//! What is in a dataset, and which of its items no method can answer as they are scored: `moot lab check`.
+//! `moot lab check`: counts of a dataset, and its items that no method can answer as they are scored.
 
 use crate::answers::words::Level;
 use crate::eval::datasets::Dataset;
@@ -37,7 +37,7 @@ pub struct Check {
     pub slices: BTreeMap<String, usize>,
     /// Documents, answers and documents an answer (MADAM-RAG, Figure 5).
     pub distributions: Vec<Distribution>,
-    /// What is wrong.
+    /// Faults.
     pub problems: Vec<Problem>,
 }
 
@@ -127,7 +127,7 @@ fn pairs(question: &Question) -> impl Iterator<Item = (&str, &str)> {
     all.flat_map(|right| wrong(question).map(move |wrong| (right, wrong.as_str())))
 }
 
-/// A document holds one of the aliases; so it is where there are no documents.
+/// Whether a document holds one of the aliases; true without documents.
 fn stands(question: &Question, aliases: &[String]) -> bool {
     let holds = |document: &Document| aliases.iter().any(|alias| Level::Scored.contains(&document.text, alias));
     question.documents.is_empty() || question.documents.iter().any(holds)

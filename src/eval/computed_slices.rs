@@ -1,4 +1,4 @@
-//! Slices that are computed from a question's record, beside those that a dataset names. [`SLICES`] has a row for each.
+//! Slices that are computed from a question's record, in addition to a dataset's own. [`SLICES`] has a row for each.
 
 use crate::answers::words::Level;
 use crate::transcript::{Event, QuestionRecord};

@@ -104,7 +104,7 @@ impl Pass {
     }
 }
 
-/// A model whose replies are made up; what it can do is what the real one can.
+/// A model with made-up replies and the real model's capabilities.
 struct Dry<'a> {
     real: &'a dyn Llm,
     scripted: Scripted,
@@ -264,7 +264,7 @@ impl Probe {
         (characters as f64 * self.prompt_tokens as f64 / self.characters.max(1) as f64).round() as usize
     }
 
-    /// Seconds for so many calls with prompts of `characters` in all: the time of prompts grows with the characters, that of
+    /// Seconds for this many calls with prompts of `characters` in all: the time of prompts grows with the characters, that of
     /// replies with the calls. What later calls find in the cache is not taken off.
     #[must_use]
     pub fn seconds(&self, calls: usize, characters: usize) -> f64 {

@@ -9,7 +9,7 @@ use crate::question::Question;
 use std::cmp::Reverse;
 use std::sync::{Mutex, PoisonError};
 
-/// Questions whose calls are looked at: those with the most text.
+/// Number of questions whose calls are checked: those with the most text.
 const LOOKED_AT: usize = 64;
 
 /// Renders the calls of the longest of `questions` and compares them with the memory of the models that are loaded. Nothing
@@ -40,7 +40,7 @@ pub(crate) fn check(questions: &[&Question], method: &Built, tools: Tools<'_>, s
     refused.map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// A model that replies nothing, and remembers the longest call for which the memory is too small.
+/// A model with empty replies that records the longest call for which the memory is too small.
 struct Measuring<'a> {
     llm: &'a dyn Llm,
     /// Whether its question is named already, and the error.

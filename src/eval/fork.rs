@@ -125,7 +125,7 @@ pub fn other_files(header: &Header, method: &Built) -> Vec<String> {
     RecordedMethod::of(header).map_or_else(|_| Vec::new(), |recorded| recorded.other_files(header, &hashes))
 }
 
-/// The header of a record of one fork. `chain` is the last hash of the record that it goes on from.
+/// The header of a record of one fork. `chain` is the last hash of the record that it was forked from.
 #[must_use]
 pub fn header(record: &Record, method: &Built, chain: &str, question: &QuestionRecord, fork: &Fork) -> Header {
     let old = &record.header;

@@ -35,7 +35,7 @@ const ALL: usize = 2 * N;
 pub struct Pair {
     /// The claim's text.
     pub claim: String,
-    /// What is known of the pair.
+    /// The quantities that the weights multiply.
     pub found: Quantities,
     /// The index of the dataset's label in [`RELATIONS`].
     pub gold: usize,
@@ -50,7 +50,7 @@ pub struct Fitted {
     pub held_out: HeldOut,
 }
 
-/// Labels of pairs that were not fitted to.
+/// Scores of labels on held-out pairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldOut {
     /// Pairs.
@@ -61,7 +61,7 @@ pub struct HeldOut {
     pub confusion: [[usize; 3]; 3],
     /// The share of right labels, with an interval over claims.
     pub accuracy: Estimate,
-    /// The same of labels as the scores alone give them: of the three words the most probable one.
+    /// The same for the most probable of the three words, without weights.
     pub unweighed: Estimate,
     /// The share of the label that is most frequent in the half that was fitted to.
     pub constant: Estimate,

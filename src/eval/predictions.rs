@@ -25,7 +25,7 @@ pub const METHOD: &str = "predictions";
 /// The error of a question without a prediction.
 const MISSING: &str = "no prediction";
 
-/// Predictions beside the questions of a dataset.
+/// Predictions matched with the questions of a dataset.
 #[derive(Debug)]
 pub struct Predictions {
     /// Every question of the dataset with its prediction; one without has an error, so that it scores wrong.

@@ -74,7 +74,7 @@ pub fn outcome(record: &QuestionRecord, between: &str) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Judged {
     outcome: Outcome,
-    /// Answers beside the right ones that are not known to be wrong, which exact match lets pass.
+    /// Extra answers, neither right nor labelled wrong, which exact match ignores.
     more: usize,
 }
 

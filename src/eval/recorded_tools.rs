@@ -9,7 +9,7 @@ use crate::question::{Document, Hit};
 use crate::retrieval::{Retriever, RetrieverIdentity, Wanted};
 use crate::transcript::{Event, Pair, QuestionRecord, Relation};
 
-/// Searches and pairs as a question recorded them; others go to the tools behind, where there are any.
+/// Searches and pairs as a question recorded them; others go to the fallback tools, if there are any.
 pub(super) struct RecordedTools<'a> {
     header: &'a Header,
     old: &'a QuestionRecord,

@@ -101,7 +101,7 @@ impl<'a> Replay<'a> {
         Ok(Self { record, files, method, own_prompts, weights })
     }
 
-    /// The header of the new record, which says what it was made from; `chain` is the old one's last hash.
+    /// The header of the new record, which names its origin; `chain` is the old record's last hash.
     #[must_use]
     pub fn header(&self, chain: &str) -> Header {
         let old = &self.record.header;
@@ -121,7 +121,7 @@ impl<'a> Replay<'a> {
     /// Replays every question.
     ///
     /// # Errors
-    /// What would end a run, as a prompt that cannot be rendered.
+    /// Errors that would end a run, such as a prompt that cannot be rendered.
     pub fn run(&self) -> Result<(Vec<QuestionRecord>, Report)> {
         let told: Vec<Result<(QuestionRecord, Report)>> =
             self.record.questions.par_iter().map(|old| self.question(old)).collect();

@@ -56,8 +56,8 @@ pub struct Difference {
     pub rows: Vec<(&'static Metric, Option<Estimate>)>,
 }
 
-/// The questions of `record` in the slice `name`, as a record whose name says so. The slice is one that the dataset names, or
-/// one of [`SLICES`].
+/// The questions of `record` in the slice `name`, as a record whose name has the slice's in it. `name` is a slice of the dataset,
+/// or one of [`SLICES`].
 ///
 /// # Errors
 /// [`MootError::UnknownName`] for a name that is neither, with the slices that there are; [`MootError::Usage`] where no

@@ -15,7 +15,7 @@ pub(crate) const RESAMPLES: usize = 10_000;
 /// A statistic and its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Of the values themselves: their mean, or the statistic of all questions.
+    /// The mean of the values, or the statistic over all questions.
     pub mean: f64,
     /// 2.5th percentile over the resamples.
     pub low: f64,
@@ -56,7 +56,7 @@ pub fn paired_bootstrap(pairs: &[(f64, f64)], resamples: usize, seed: u64) -> Op
 /// A statistic of sums over questions, and its percentile interval from `resamples` draws of questions.
 ///
 /// `tallies` has one entry a question; `value` computes the statistic from their sums. A resample that leaves it undefined
-/// is drawn for nothing. `None` where it is undefined for all questions together.
+/// is skipped. `None` where it is undefined for all questions together.
 #[must_use]
 pub fn bootstrap_sums<const K: usize>(
     tallies: &[[f64; K]],

@@ -33,7 +33,7 @@ pub const SHOWN: &[&str] = &[
     "generated-tokens",
 ];
 
-/// Columns of differences beside each other.
+/// Most columns of differences side by side.
 const BESIDE: usize = 3;
 
 /// Part of a dataset, by the hash of a question's id: what was chosen on one half is confirmed on the other.

@@ -1,4 +1,4 @@
-//! Which source turned an answer: the debate held again without each document in turn.
+//! Finds the documents that decided an answer: the debate is held again without each document in turn.
 //!
 //! Calls that do not read the document that is left out are answered from the record, and what the model has to compute
 //! shares its prefixes with the other debates of the same question. A method that draws or shuffles by index may also
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Instant;
 
-/// A question's answer, and what becomes of it without each document.
+/// A question's answer, and the answers without each document.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Why {
     /// The question's id.
@@ -55,7 +55,7 @@ pub struct Without {
     pub outcome: String,
     /// Whether that is right.
     pub right: Option<bool>,
-    /// The answers are others than with it: it turned the answer.
+    /// Whether the answers differ from those with it: the document turned the answer.
     pub turned: bool,
     /// Its cost.
     pub cost: Cost,
@@ -67,7 +67,7 @@ impl Why {
         self.documents.iter().filter(|without| without.turned)
     }
 
-    /// What became of `old` without each of its documents, by `courses`, one a document, which took `elapsed` seconds by the
+    /// The answers of `old` without each of its documents. `courses` has one debate a document; all took `elapsed` seconds by the
     /// clock.
     #[must_use]
     pub fn of(old: &QuestionRecord, courses: Vec<Course>, elapsed: f64) -> Self {

@@ -37,8 +37,8 @@ impl Local {
     }
 
     /// The tokens of `call`'s prompt, and how the model thinks about it. A chat with thinking on ends within the thoughts,
-    /// any other outside of them: a template may open them itself, with thinking on or off. A raw prompt is taken as it
-    /// stands and not thought about, and so is a chat after which nothing is generated.
+    /// any other outside of them: a template may open them itself, with thinking on or off. Raw prompts, and
+    /// chats with `max_tokens` 0, are answered without thinking; a raw prompt is sent unchanged.
     fn prompt(&self, call: &Call) -> Result<(Vec<u32>, Option<Think>)> {
         let model = self.engine.model();
         let messages = match &call.prompt {

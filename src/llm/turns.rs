@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time that an idle model stays loaded while calls to others wait: a method that was just answered may call again once it
-/// has parsed and recorded the reply and rendered the next prompt. Short beside the time to load a model.
+/// has parsed and recorded the reply and rendered the next prompt. Short compared with the time to load a model.
 const LINGER: Duration = Duration::from_millis(100);
 
 /// Loads a model.

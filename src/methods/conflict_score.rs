@@ -34,7 +34,7 @@ pub static ROW: Row = Row {
    reason. With labels=scored, and for the default model without that, its log-probabilities of the three words, weighed
    (`label-weights`), are the probabilities of the labels instead: the most probable one counts, and its quote is requested with
    the label given. With labels=entailment, entailment decides; with both it decides first, and the labeller what is uncertain.
-4. A quote that does not stand in the document is asked for once more where no grammar constrained the reply. A label without
+4. A quote that is not in the document is asked for once more where no grammar constrained the reply. A label without
    one, and a malformed or failed one, does not count and is shown. With quotes=any or none a label counts without a quote.
 5. Conflict if some claim has supporters and contradictors, else No Conflict; malformed where every label is malformed or failed.",
     calls: "1 + claims x documents, where the response is one part; with `together` 1 + claims, more where documents do not fit into one call; a retry is one more; labels=scored one more a label for or against",
@@ -98,7 +98,7 @@ const TOGETHER_SWITCH: Switch = Switch {
 
 const REASONS: Switch = Switch {
     name: "reasons",
-    about: "whether replies go on with a reason after the quote; labels and quotes are the same without",
+    about: "whether a reason follows the quote in replies; labels and quotes do not depend on it",
     kind: Kind::Flag,
     default: "true",
 };
@@ -141,7 +141,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
     } else if labelling.quotes == Quotes::None {
         return Err(values.wrong("quotes none: a label without a quote counts if it is scored: expected labels scored"));
     } else if values.object(LABEL_WEIGHTS.name).is_some() {
-        return Err(values.wrong("label-weights weigh scores: expected labels scored beside them"));
+        return Err(values.wrong("label-weights needs labels=scored"));
     }
     let (most, per_document) = (values.count("most"), values.count("per-document"));
     Ok(Box::new(ConflictScore { extent, most, per_document, labelling }))
@@ -162,7 +162,7 @@ fn refuse(values: &Values) -> Result<()> {
     Ok(())
 }
 
-/// Refuses switches of replies beside labels that are scored.
+/// Refuses switches of replies if labels are scored.
 fn refuse_beside_scores(values: &Values) -> Result<()> {
     match ["order", "together"].into_iter().find(|name| values.is_typed(name)) {
         Some(name) => Err(values.wrong(&format!("labels scored score each pair first: expected no switch {name}"))),

@@ -45,7 +45,7 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
         Switch { name: "rounds", about: "debate rounds at most", kind: Kind::Count(1, 16), default: "3" },
         Switch {
             name: "history",
-            about: "what agents of later rounds read: the aggregator's reply (section 4), or the other agents' (appendix E)",
+            about: "history shown to agents in later rounds: the aggregator's reply (section 4), or the other agents' (appendix E)",
             kind: Kind::Choice(&["aggregate", "peers"]),
             default: "aggregate",
         },
@@ -63,7 +63,7 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
         },
         Switch {
             name: "wording",
-            about: "the instructions of appendix E, or those that measurement chose with small models",
+            about: "the instructions of appendix E, or those chosen by measurements with small models",
             kind: Kind::Choice(&["paper", "tuned"]),
             default: "paper",
         },
@@ -75,7 +75,7 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
         },
         Switch {
             name: "verdict",
-            about: "of a round in which every agent kept its answer: asked for (section 4), or the one before (reference code)",
+            about: "the conclusion of a round in which every agent kept its answer: asked for (section 4), or that of the round before (reference code)",
             kind: Kind::Choice(&["asked", "reused"]),
             default: "asked",
         },
@@ -84,7 +84,7 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
         Preset { name: "paper", about: "section 4 and appendix E of the paper", switches: &[] },
         Preset {
             name: "tuned",
-            about: "the paper's protocol with the prompts that measurement chose (benches/results/prompts.md)",
+            about: "the paper's protocol with the prompts chosen by measurements (benches/results/prompts.md)",
             switches: &[("wording", "tuned")],
         },
         Preset {
@@ -186,7 +186,7 @@ impl Method for MadamRag {
             replies = now;
             if self.aggregator && !(converged && self.reuses) {
                 let ask = self.aggregate(question, round, &replies, ctx);
-                // Peers do not read the verdict, so it is asked for beside their next round.
+                // Peers do not read the verdict, so it is asked for together with their next round.
                 if last || self.history == History::Aggregate {
                     verdict = Some(ctx.ask(ask)?);
                 } else {

@@ -121,7 +121,7 @@ pub fn preset(name: &str) -> Result<(&'static Row, &'static Preset)> {
             let methods: Vec<&str> = several.iter().map(|(row, _)| row.name).collect();
             let methods = methods.join(", ");
             Err(MootError::Usage(format!(
-                "--preset {name}: expected --method beside it, one of {methods}, which have it"
+                "--preset {name}: several methods have a preset of this name: add --method, one of {methods}"
             )))
         }
     }

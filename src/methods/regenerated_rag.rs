@@ -36,7 +36,7 @@ pub(crate) static ROW: Row = Row {
 2. With feedback=score (Regenerated-RAG) the claims of the answer (an option is one claim; of a free answer 8 at most) are
    labelled against every document.
 3. Of the claims with supporters and contradictors, the one with most contradictors is shown to the reader with the quotes for
-   and against it, and the reader answers again in the same chat. Without such a claim the first answer stands.
+   and against it, and the reader answers again in the same chat. Without such a claim the first answer is kept.
 A malformed second reply leaves the first answer, which is recorded as a fallback.",
     calls: "3 + claims x documents, at most; without a conflict 2 + claims x documents; feedback=warning and none 1",
     headline: "TruthfulQA, gpt-4.1-mini, two options: RAG 84.21, Control-RAG 84.47, Regenerated-RAG 85.24 (table 5)",
@@ -46,7 +46,7 @@ A malformed second reply leaves the first answer, which is recorded as a fallbac
     switches: &[
         Switch {
             name: "feedback",
-            about: "what makes the reader mind conflicts: its claims' labels, a warning, or nothing",
+            about: "how the reader is told of conflicts: by its claims' labels, by a warning, or not at all",
             kind: Kind::Choice(&["score", "warning", "none"]),
             default: "score",
         },
@@ -142,7 +142,7 @@ fn regenerated(
     ctx: &mut Ctx<'_>,
 ) -> Conclusion {
     if second.parsed == Parsed::Malformed {
-        ctx.fall_back("the second answer was malformed: the first one stands");
+        ctx.fall_back("the second answer was malformed: the first one was kept");
         return given;
     }
     let again = vote::reader(second, &question.documents);

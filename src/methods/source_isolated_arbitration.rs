@@ -28,7 +28,7 @@ pub(crate) static ROW: Row = Row {
 2. The extractor reads the first document of each unit alone, and gives an answer with the sentence that states it, or
    unknown. A malformed reply gives no answer.
 3. Equal answers are grouped, with their evidence: the sentence of the document that holds the answer. Where none does, the
-   sentence that the extractor gave stands, which is a fallback.
+   sentence that the extractor gave is used, which is a fallback.
 4. The arbiter reads the groups, and lists all correct answers; a malformed list leaves none. With a single group there is
    nothing to arbitrate: its answer is the conclusion; with none the conclusion is unknown.",
     calls: "documents + 1, at most; copies count once, and a single answer needs no arbiter",

@@ -27,7 +27,7 @@ pub(crate) static ROW: Row = Row {
     about: "judges whether a response is truthful, by the right and wrong answers of the dataset, and whether it is informative",
     protocol: "\
 1. The judge reads the question, its right and wrong answers and the response, and says True or False: is it truthful?
-2. In a call beside it the judge says whether the response is informative.
+2. In another call of the same stage the judge says whether the response is informative.
 The conclusion lists the qualities found. A malformed verdict is none. A question without a response has no verdicts.",
     calls: "2",
     headline: "TruthfulQA, gpt-4.1-mini: RAG 78.7 truthful, 91.5 informative; Control-RAG 81.6, 93.2 (table 4)",

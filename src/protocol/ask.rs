@@ -159,7 +159,7 @@ impl Ask {
         self
     }
 
-    /// With at most so many tokens.
+    /// With at most this many tokens.
     #[must_use]
     pub fn max_tokens(mut self, tokens: usize) -> Self {
         self.max_tokens = Some(tokens);

@@ -182,7 +182,7 @@ fn parse_label(reply: &str, finish: Finish) -> Option<Parsed> {
     Some(fields_of(label, &quote.unwrap_or_default(), &reason.unwrap_or_default()))
 }
 
-/// Names of the fields: those of the program's prompts, and those of table 7, for prompts of one's own.
+/// Names of the fields: those of the program's prompts, and those of table 7, for custom prompts.
 const FIELDS: [&[&str]; 3] =
     [&["quote", "document_snippet", "snippet"], &["reason", "reasoning"], &["label", "answer"]];
 
@@ -195,7 +195,7 @@ fn fields_of(label: ClaimRelation, quote: &str, reason: &str) -> Parsed {
     Parsed::Fields(parsed)
 }
 
-/// The object of table 7, as a prompt of one's own may ask for it; in a code block too.
+/// The object of table 7, which a custom prompt may ask for; in a code block too.
 fn parse_object(reply: &str) -> Option<Parsed> {
     let text = reply.trim().trim_start_matches("```json").trim_matches('`').trim();
     let object: Map<String, Value> = serde_json::from_str(text).ok()?;

@@ -1,4 +1,4 @@
-//! Reply formats of the user's, beside prompts of the user's: an expression that finds the answers, another row of
+//! The user's reply formats, for the user's prompts: an expression that finds the answers, another row of
 //! [`FORMATS`](crate::protocol::formats::FORMATS), a grammar.
 
 use crate::error::{MootError, Result};

@@ -85,7 +85,7 @@ impl OwnPrompts {
                 }
                 return Err(found(
                     path,
-                    &format!("{format} beside it, which says how replies are read"),
+                    &format!("{format} in the same folder, which states how replies are read"),
                     "no such file",
                 ));
             };
@@ -199,7 +199,7 @@ impl OwnPrompts {
     }
 }
 
-/// The prompt beside which a file of a format stands.
+/// The prompt to which a file of a format belongs: the one of the same name in the same folder.
 fn beside(name: &str, files: &Replaceable) -> Option<File> {
     let stem = OF_FORMATS.iter().find_map(|end| name.strip_suffix(end))?;
     files.get(&*format!("{stem}{PROMPT}")).copied()

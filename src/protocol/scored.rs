@@ -9,16 +9,16 @@ pub(crate) const TOKENS: usize = 4;
 /// Likeliest tokens that are read: spellings of both options are among them.
 pub(crate) const TOP: usize = 12;
 
-/// Fewest letters of a token that stands for the option it begins.
+/// Fewest letters of a token that identifies the option it begins.
 const BEGINNING: usize = 2;
 
-/// The probability of the first of two options beside the second, by the first token. Without log-probabilities it is 1 or 0, by
-/// the reply. A malformed reply is 1/2.
+/// The probability of the first of two options, normalised over both, by the first token. Without log-probabilities it is 1 or
+/// 0, by the reply. A malformed reply is 1/2.
 pub(crate) fn probability(call: &CallRecord, options: [&str; 2]) -> f64 {
     probabilities(call, options)[0]
 }
 
-/// The probabilities of options beside each other, by the first token, which is an option or begins one. Without
+/// The probabilities of options, normalised over all, by the first token, which is an option or begins one. Without
 /// log-probabilities that of the reply is 1. Those of a malformed reply are equal.
 pub(crate) fn probabilities<const N: usize>(call: &CallRecord, options: [&str; N]) -> [f64; N] {
     let equal = [1.0 / N as f64; N];

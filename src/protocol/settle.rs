@@ -40,7 +40,7 @@ pub(super) fn settle(conclusion: Conclusion, ctx: &mut Ctx<'_>, prompts: &OwnPro
     let refused: Vec<String> = refused.into_iter().map(|answer| answer.text).collect();
     for text in &refused {
         ctx.fall_back(format!(
-            "the answer {text:?} stands in the prompt's worked example and in no document: it is refused"
+            "the answer {text:?} occurs in the prompt's worked example and in no document: it was refused"
         ));
     }
     Conclusion { answers, refused, ..conclusion }

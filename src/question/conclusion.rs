@@ -109,7 +109,7 @@ impl Mark {
     pub fn description(self) -> &'static str {
         match self {
             Self::NoSupporter => "no document supports it",
-            Self::NotInDocuments => "its words or numbers stand in no document's text",
+            Self::NotInDocuments => "its words or numbers are in no document's text",
         }
     }
 }
@@ -158,7 +158,7 @@ pub struct Conclusion {
 pub enum Concluded {
     /// Answers, or labelled claims.
     Answered,
-    /// No answer: none was held to be right, or all were refused.
+    /// No answer: none was judged right, or all were refused.
     Unknown,
     /// A concluding reply that did not keep its format.
     Malformed,
@@ -181,7 +181,7 @@ impl Conclusion {
         match self.outcome() {
             Concluded::Answered => None,
             Concluded::Malformed => Some("No answer: the concluding reply does not keep its format."),
-            Concluded::Unknown if self.refused.is_empty() => Some("Unknown: no answer was held to be right."),
+            Concluded::Unknown if self.refused.is_empty() => Some("Unknown: no answer was judged right."),
             Concluded::Unknown => Some("Unknown: every answer was refused."),
         }
     }

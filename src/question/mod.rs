@@ -150,14 +150,16 @@ pub struct Origin {
     /// The document's own id where the file holds several: `_id` of BEIR, `id` of FlashRAG and DPR.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Line from 1: of the record in a jsonl, csv or tsv file; the row of a sheet; where the passage begins in a txt, md or html file.
+    /// Line from 1: of the record in a jsonl, csv or tsv file; the row of a sheet; where the passage begins in a txt, md or html
+    /// file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// Page of a pdf, or slide of a pptx, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<u32>,
     /// Characters (not bytes), from 0: in the file where its text is the document's (txt, md, html), in the record's
-    /// text field (jsonl, csv, tsv), in the page's text (pdf), or in the extracted text (docx, odt, rtf, an epub's chapter, a slide, mail, a notebook, a row of a sheet). Line ends and a byte-order mark count as they stand.
+    /// text field (jsonl, csv, tsv), in the page's text (pdf), or in the extracted text (docx, odt, rtf, an epub's chapter, a
+    /// slide, mail, a notebook, a row of a sheet). Line ends and a byte-order mark count as stored.
     pub characters: Range<u64>,
 }
 

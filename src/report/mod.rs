@@ -23,7 +23,7 @@ use crate::eval::compare;
 use crate::eval::record::reader::{Ledger, Record};
 use part::Part;
 
-/// A record and what its file has beside its questions.
+/// A record and what its file has besides its questions.
 pub struct Input {
     /// The record.
     pub record: Record,

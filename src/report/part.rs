@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 pub struct Options {
     /// The heading; empty for one made of the datasets and methods.
     pub title: String,
-    /// Slices that are compared beside the whole, and the metrics of the tables.
+    /// Slices that are compared besides all questions, and the metrics of the tables.
     pub compare: compare::Options,
-    /// The list of questions begins with those that the records do not answer alike, both debates beside each other.
+    /// The list of questions begins with those that the records do not answer alike, both debates side by side.
     pub changed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Admission of requests: so many at once, so many waiting, and each ends when its client leaves or its time is over.
+//! Admission of requests: limits on running and waiting ones; each ends when its client leaves or its time is over.
 
 use crate::cancel::Cancel;
 use crate::serve::options::Limits;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Paths that need no key: whether the server is up, and the page, which asks for the key itself.
 const OPEN: [&str; 2] = ["/health", "/"];
 
-/// Sent with every response: it is what its type says, and no other site shows it in a frame.
+/// Sent with every response: no content sniffing, no framing by other sites, no `Referer`.
 const HEADERS: [(&str, &str); 3] =
     [("x-content-type-options", "nosniff"), ("x-frame-options", "DENY"), ("referrer-policy", "no-referrer")];
 

@@ -23,7 +23,7 @@ const HEADER_BYTES: usize = 64 << 10;
 const HEADER_COUNT: usize = 100;
 /// Time in which a client reads something of what it is sent.
 const READS: Duration = Duration::from_secs(60);
-/// Time for requests in flight, once the server is told to end.
+/// Time for requests in flight after the signal to shut down.
 const DRAIN: Duration = Duration::from_secs(30);
 /// Interval at which the end is looked for.
 const TICK: Duration = Duration::from_millis(100);

@@ -19,12 +19,12 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// The files of `paths` that changed since `since`: a date, or a revision of the git repository that each path is in. Changes
-    /// that are not committed count, and so do files that git does not know. A date is that of the last commit before it in a
-    /// repository, elsewhere that of the files; a year or a month is its first day.
+    /// The files of `paths` that changed since `since`: a date, or a revision of the git repository that each path is in. With a
+    /// revision, these are the files that differ from it, uncommitted and untracked ones included. In a repository, a date selects
+    /// the last commit before it; elsewhere, files are compared by their time of change. A year or a month is its first day.
     ///
     /// # Errors
-    /// A date that is none; a revision that git does not know; no git.
+    /// An invalid date; an unknown revision; no git.
     pub fn since(since: &str, paths: &[String]) -> Result<Self> {
         let is_date = since.starts_with(|c: char| c.is_ascii_digit()) && since.len() >= 4 && check_date(since).is_ok();
         let day = is_date.then(|| first_day(since));
@@ -104,7 +104,7 @@ fn days(day: &str) -> u64 {
     u64::try_from(days_from_civil(part(), part(), part())).unwrap_or_default()
 }
 
-/// The first day of a year, a month or a day that was checked: git would take a part that is missing from today.
+/// The first day of a valid year, month or day: git would fill in missing parts from today's date.
 fn first_day(date: &str) -> String {
     format!("{date}{}", &"-01-01"[date.len().saturating_sub(4).min(6)..])
 }

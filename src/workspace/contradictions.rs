@@ -39,7 +39,7 @@ impl Workspace {
     /// Compares the documents of `folder` with each other. Without an embedder, pairs are found by words alone.
     ///
     /// # Errors
-    /// An interruption, after which finished work is kept in the cache of `options`; what would fail every call alike.
+    /// An interruption, after which finished work is kept in the cache of `options`; an error that every call would have.
     pub fn contradictions(&self, folder: &Folder, options: &Options, follow: &dyn Follow) -> Result<Report> {
         let settings = &self.plan.method().settings;
         let report = contradictions::find(folder, self.tools(), settings, options, follow);
@@ -48,16 +48,16 @@ impl Workspace {
     }
 }
 
-/// `options` for a plan that compares documents. The plan's method is the nearest one: it is not run.
+/// `options` for a plan that compares documents. A plan needs a method; this one is not run.
 pub(crate) fn comparing(options: PlanOptions) -> PlanOptions {
     let method = MethodOptions { name: Some(conflict_score::ROW.name.to_owned()), ..options.method };
     PlanOptions { method, ..options }
 }
 
-/// The folder of the cache in which the work on `paths` is kept.
+/// The cache folder of the work on `paths`.
 ///
 /// # Errors
-/// A cache whose path is not known.
+/// The cache folder is not known.
 pub fn contradictions_cache(paths: &[String]) -> Result<PathBuf> {
     let mut hash = Sha256::new();
     for path in paths {

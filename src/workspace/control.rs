@@ -1,4 +1,4 @@
-//! How a face follows and stops what a workspace does.
+//! Watching and stopping the work of a workspace.
 
 use crate::cancel::Cancel;
 use crate::eval::runner::Progress;
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The phase of the work, which decides what an interruption does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Models are found and loaded: nothing that must be finished.
+    /// Models are found and loaded: nothing needs to be finished.
     Opening,
     /// An index is built or calls are in flight: what is finished is kept, and an interruption waits for it.
     Working,
 }
 
-/// Receives what happens while a workspace is opened and works. Every method may be called from any thread.
+/// Receives notes, progress and phases while a workspace is opened and works. Every method may be called from any thread.
 pub trait Watch: Send + Sync {
     /// One line for the user.
     fn note(&self, line: &str) {
@@ -51,14 +51,14 @@ pub struct Unwatched;
 
 impl Watch for Unwatched {}
 
-/// Stops the work of a workspace, and receives what happens.
+/// Stops the work of a workspace, and receives its notes, progress and phases.
 #[derive(Clone)]
 pub struct Control {
-    /// Ends a run and the build of an index after what is in progress.
+    /// Ends a run or the build of an index once the work in progress is finished.
     pub stop: Arc<AtomicBool>,
     /// Cancels the calls in flight.
     pub cancel: Cancel,
-    /// Receives what happens.
+    /// Receives notes, progress and phases.
     pub watch: Arc<dyn Watch>,
 }
 
@@ -68,7 +68,7 @@ impl Control {
         Self { stop: Arc::default(), cancel: Cancel::default(), watch: Arc::new(watch) }
     }
 
-    /// Whether the work is to end.
+    /// Whether the work shall end.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! Opens what is searched for documents: an index, a server's collection, or plain files, which are indexed in the cache.
+//! Opens the corpus: an index, a server's collection, or plain files, which are indexed in the cache.
 
 use crate::error::{MootError, Result};
 use crate::files::{self, outputs};
@@ -21,11 +21,11 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The version of what readers make of files. Raised when the same files and settings give other passages, so that cached
+/// Version of the readers' output. Raised when the same files and settings give other passages, so that cached
 /// indexes are built again.
 const READERS: u32 = 7;
 
-/// What an option of a corpus decides.
+/// Which stage an option of a corpus decides.
 #[derive(Debug, Clone, Copy)]
 enum Stage {
     /// What is opened.
@@ -36,7 +36,7 @@ enum Stage {
     Search,
 }
 
-/// Passages whose vectors take about ten seconds on two cores: the user is told how to do without.
+/// Number of passages whose vectors take about ten seconds on two cores; from there on, a note names `--retriever bm25`.
 const MANY_VECTORS: u64 = 1000;
 
 impl CorpusOptions {

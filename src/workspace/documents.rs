@@ -1,4 +1,4 @@
-//! The question of a plan and its documents: read whole, or searched where they are more than a debate can hold.
+//! The question of a plan and its documents: read whole, or searched if there are too many for a debate.
 
 use crate::error::{MootError, Result};
 use crate::protocol::Row;
@@ -80,7 +80,7 @@ impl Asked {
     }
 }
 
-/// Why given documents are searched however few they are.
+/// The option for which given documents are searched, however few they are.
 fn searched_anyway(corpus: &CorpusOptions, row: &Row) -> Option<String> {
     let typed = [(corpus.by_source, "--by-source"), (corpus.retriever.is_some(), "--retriever")];
     let option = typed.iter().find(|(typed, _)| *typed).map(|(_, option)| format!("{option} was given"));
@@ -111,7 +111,7 @@ fn note_read(given: &Given, row: &Row, control: &Control) {
         control.note(&given.left_out.describe(count + given.left_out.count()));
     }
     if !row.needs.searches() {
-        return control.note(&format!("{} reads no documents: the question alone is taken", row.name));
+        return control.note(&format!("{} reads no documents: only the question is used", row.name));
     }
     let read = if count == 1 { "1 document is" } else { &format!("{count} documents are") };
     control.note(&format!("{read} read whole"));

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Default embedder: small, fast, English.
 pub const DEFAULT_EMBEDDER: &str = "all-minilm-l6-v2";
-/// The name for an index of words alone.
+/// The name that selects an index without vectors, for BM25 alone.
 const NONE: &str = "none";
 
 /// Which embedder, as given.
@@ -72,7 +72,7 @@ impl EmbedderOptions {
             None => Err(MootError::Index {
                 path: dir.to_owned(),
                 wrong: format!("its vectors were made by {}", dense.embedder),
-                hint: "say with --embedder where that is".into(),
+                hint: "give its path or name with --embedder".into(),
             }),
         }
     }
@@ -93,7 +93,7 @@ impl EmbedderOptions {
 }
 
 impl EmbedderOptions {
-    /// The embedder on the server that `name` is the address of. A name of the catalog behind `#` tells the prefixes.
+    /// The embedder on the server at the address `name`. A catalog name after `#` gives the prefixes.
     fn served(&self, name: &str, control: &Control) -> Result<Arc<dyn Embedder>> {
         if self.offline {
             return Err(MootError::Usage(format!(

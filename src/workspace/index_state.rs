@@ -13,7 +13,7 @@ pub(crate) fn note(dir: &Path, manifest: &Manifest, control: &Control) {
     if let Some(build) = manifest.builds.last().filter(|build| !build.finished) {
         let (corpus, passages) = (build.corpus.join(" "), manifest.passages());
         control.note(&format!(
-            "{shown} is unfinished: the build of {corpus} was stopped, {passages} passages are searched (the same command goes on)"
+            "{shown} is unfinished: the build of {corpus} was stopped, {passages} passages are searched (run its command again to resume)"
         ));
     }
     if manifest.builds.is_empty() {

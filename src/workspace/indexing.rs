@@ -81,7 +81,7 @@ impl ListedCorpus {
         note_truncated(embedder.map(AsRef::as_ref), control);
         if let Err(MootError::Interrupted) = built {
             let passages = builder.manifest().passages();
-            control.note(&format!("{passages} passages are kept; the same command goes on"));
+            control.note(&format!("{passages} passages are kept; run the same command to resume"));
         }
         built
     }

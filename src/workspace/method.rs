@@ -99,7 +99,7 @@ impl MethodOptions {
             ("--prompts", self.prompts.is_some()),
         ];
         if let Some((option, _)) = named.iter().find(|(_, named)| *named) {
-            return Err(MootError::Usage(format!("{option}: expected none beside methods that are built already")));
+            return Err(MootError::Usage(format!("{option}: expected none with methods that are built already")));
         }
         let named = |method: Built| {
             let name = method.row.name;
@@ -109,8 +109,8 @@ impl MethodOptions {
         methods.into_iter().map(named).collect()
     }
 
-    /// Every combination of the methods and presets that are named (`a,b`), each with its name. A switch, and a prompt of
-    /// one's own, goes to the methods that have it.
+    /// Every combination of the methods and presets that are named (`a,b`), each with its name. A switch or a custom
+    /// prompt goes to the methods that have it.
     ///
     /// # Errors
     /// As [`MethodOptions::resolve`]; a combination twice; a switch or a prompt that none of them has.
@@ -144,7 +144,7 @@ impl MethodOptions {
         Ok(all)
     }
 
-    /// The methods of `rows` with their own switches. The preset and the prompts of one's own go to those that have them.
+    /// The methods of `rows` with their own switches. The preset and custom prompts go to the methods that have them.
     ///
     /// # Errors
     /// As [`MethodOptions::resolve`]; a preset or a prompt that none of them has.
@@ -203,7 +203,7 @@ impl MethodOptions {
         })?;
         let narrowed = [("--top-k", self.top_k > 0), ("--top-p", self.top_p < 1.0)];
         if let Some((option, _)) = narrowed.iter().find(|(_, set)| *set && self.temperature.is_none()) {
-            return Err(MootError::Usage(format!("{option}: expected --temperature beside it, found none")));
+            return Err(MootError::Usage(format!("{option} needs --temperature")));
         }
         Ok(sampling)
     }
@@ -222,7 +222,7 @@ impl MethodPlan {
         self.method.row
     }
 
-    /// `recorded` with all that is known of this run's header before a model is.
+    /// `recorded` with the fields of this run's header that are known before a model is opened.
     #[must_use]
     pub fn known(&self, recorded: &Header, dataset: &DatasetIdentity) -> Header {
         Header {
@@ -237,20 +237,17 @@ impl MethodPlan {
         }
     }
 
-    /// Options that were given and that the method does not read, one line each: a number of passages in all, where the method
-    /// retrieves for its own queries, and weights, where its conclusion does not depend on votes.
+    /// Lines on given options that the method ignores: `--top`, where the method retrieves for its own queries, and source
+    /// weights, where its conclusion does not depend on votes.
     pub(super) fn unread(&self, top: Option<usize>) -> impl Iterator<Item = String> + '_ {
         let row = self.row();
         let own = row.switches.iter().find(|switch| ["per-query", "per-source"].contains(&switch.name));
-        let top = top.zip(own).map(|(top, own)| {
-            format!("{} does not read --top {top}: {} (--set {}={top})", row.name, own.about, own.name)
-        });
+        let top = top
+            .zip(own)
+            .map(|(top, own)| format!("{} ignores --top {top}: {} (--set {}={top})", row.name, own.about, own.name));
         let weights = self.weights.as_ref().filter(|_| !self.method.method.weighs()).map(|(_, identity)| {
             let name = line(&identity.name);
-            format!(
-                "{} does not read the weights of {name}: they are shown beside supporters and decide nothing",
-                row.name
-            )
+            format!("{} ignores the source weights of {name}: they are only displayed", row.name)
         });
         top.into_iter().chain(weights)
     }
@@ -272,7 +269,7 @@ impl MethodPlan {
         let entailment = row.needs.entails().then(|| entailment::ROLE.to_owned());
         let roles = self.method.roles().into_iter().chain(entailment);
         let mut roles: BTreeMap<_, _> = roles.map(|role| (role.clone(), llm.identity_of(&role).clone())).collect();
-        // One model for everything needs no table of which role has which.
+        // Roles need no table of models if one model answers all.
         roles.retain(|_, model| model != llm.identity());
         let retriever = tools.retriever.filter(|_| row.needs.searches());
         let classifier = tools.classifier.filter(|_| row.needs.entails());

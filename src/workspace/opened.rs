@@ -34,7 +34,7 @@ pub struct Workspace {
     pub(super) embedder: Option<Arc<dyn Embedder>>,
     pub(super) weights: Option<SourceWeights>,
     pub(super) wanted: Wanted,
-    /// The question of the plan, with its documents, and what happened when these were searched.
+    /// The question of the plan, with its documents and the events of their search.
     pub(super) asked: Option<(Question, Vec<Event>)>,
 }
 
@@ -42,8 +42,8 @@ impl Workspace {
     /// Opens a plan: documents and corpora first, because their errors are found quickly, then the models.
     ///
     /// # Errors
-    /// Documents, a corpus, a classifier or a model that cannot be opened; a method that retrieves, and no corpus; a model that
-    /// cannot do what the method needs, which for a model on this machine is known before it is loaded.
+    /// Documents, a corpus, a classifier or a model that cannot be opened; a method that retrieves, without a corpus; a model
+    /// without the capabilities that the method needs, which is known before a local model is loaded.
     pub fn open(plan: Plan, control: &Control) -> Result<Self> {
         let options = plan.options();
         let single = options.run.is_none() && (options.question.is_some() || !options.documents.paths.is_empty());
@@ -157,7 +157,7 @@ impl Workspace {
         self.noted(record, error)
     }
 
-    /// The question with the documents that the plan's method reads, and what happened when they were searched.
+    /// The question with the documents that the plan's method reads, and the events of their search.
     ///
     /// # Errors
     /// No documents for a method that needs some; errors of the corpus.

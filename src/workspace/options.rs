@@ -97,9 +97,9 @@ pub struct CorpusOptions {
     pub from: Option<String>,
     /// Only passages or documents of this date or earlier; 2018 is the whole year.
     pub until: Option<String>,
-    /// Near-duplicates are one passage.
+    /// Near-duplicates are folded into one passage.
     pub fold: bool,
-    /// Every vector is read, also where the index has its vectors in lists.
+    /// Exact search: every vector is read, even if the index groups them.
     pub exact_search: bool,
     /// Search mode; `None`: by words and vectors where there are vectors, by vectors alone where the method's paper does.
     pub retriever: Option<Mode>,

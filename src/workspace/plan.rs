@@ -12,9 +12,9 @@ use crate::workspace::run::Recording;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
 
-/// What is done by which methods with which models: resolved once, then never changed.
+/// Methods, models, documents and runs: resolved once, then never changed.
 ///
-/// Its JSON is that of its options, so a plan can be kept and made again.
+/// Its JSON is that of its options, so that a plan can be stored and resolved again.
 pub struct Plan {
     options: PlanOptions,
     methods: Vec<Arc<MethodPlan>>,
@@ -25,10 +25,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What `options` mean: of a single question, or of a run with one model.
+    /// Resolves `options` of a single question, or of a run with one model.
     ///
     /// # Errors
-    /// An unknown name, a value that has no meaning, a dataset or a prompt that cannot be read, an output that cannot be this
+    /// An unknown name, an invalid value, a dataset or a prompt that cannot be read, an output that cannot be this
     /// run's record. Each names the option.
     pub fn of(options: PlanOptions, control: &Control) -> Result<Self> {
         if options.run.is_some() {
@@ -43,8 +43,7 @@ impl Plan {
         Ok(Self { options, methods: vec![method], batches: Vec::new(), recorded: false })
     }
 
-    /// What `options` mean by `methods`, which the caller has built: methods of its own, and the program's beside them. Of a
-    /// single question by one method, or of a run with one model.
+    /// As [`Plan::of`], with `methods` that the caller has built: its own, the program's, or both.
     ///
     /// # Errors
     /// As [`Plan::of`]; options that name a method; several methods for a single question.
@@ -62,7 +61,7 @@ impl Plan {
     /// A plan for a method that is resolved already.
     ///
     /// # Errors
-    /// A value that has no meaning, options that exclude each other.
+    /// An invalid value, options that exclude each other.
     fn with_method(options: PlanOptions, method: MethodPlan) -> Result<Self> {
         check_options(&options)?;
         Ok(Self { options, methods: vec![Arc::new(method)], batches: Vec::new(), recorded: false })
@@ -137,8 +136,8 @@ fn check_options(options: &PlanOptions) -> Result<()> {
             return wrong("--docs: a run reads its dataset's documents or a --corpus".into());
         }
         (true, false) => match set.next() {
-            Some(option) => return wrong(format!("{option}: expected --docs or --corpus beside it, found neither")),
-            None if documents.whole => return wrong("--whole: expected --docs beside it, found none".into()),
+            Some(option) => return wrong(format!("{option} needs --docs or --corpus")),
+            None if documents.whole => return wrong("--whole needs --docs".into()),
             None => {}
         },
         _ => {}

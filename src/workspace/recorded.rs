@@ -1,4 +1,4 @@
-//! A recorded run opened again: its record, its method, its model, and tools for what the record does not hold.
+//! A recorded run opened again: its record, method and model, and tools for calls that are not in the record.
 
 use crate::error::{MootError, Result};
 use crate::eval::fork;
@@ -25,7 +25,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads the record at `path`: everything that can be wrong before its model is opened. Returns it with its last hash.
+    /// Reads and checks the record at `path`, before its model is opened. Returns it with its last hash.
     ///
     /// # Errors
     /// A record that cannot be read, or that was altered.

@@ -17,8 +17,8 @@ use crate::workspace::recorded::{same_model, weights};
 use std::sync::Arc;
 
 impl Workspace {
-    /// Opens what plans will share ([`Workspace::share`]): every model, the corpus, and the classifier and the embedder where
-    /// they are named, whether `plan`'s own method needs them or not. The plan has no question and no run.
+    /// Opens the parts that plans will share ([`Workspace::share`]): every model, the corpus, and the classifier and the
+    /// embedder where they are named, whether `plan`'s own method needs them or not. The plan has no question and no run.
     ///
     /// # Errors
     /// As [`Workspace::open`].
@@ -40,7 +40,7 @@ impl Workspace {
         Ok(Self { llm, retriever, classifier, embedder, weights, wanted, asked: None, control, plan })
     }
 
-    /// Another plan on what is open here: the models, the classifier, the embedder, and with `searched` the corpus.
+    /// Another plan on the open models, classifier and embedder, and with `searched` on the open corpus.
     ///
     /// `options` name no model, documents, corpus or classifier. If they set any option of a search (`top`, `sources`, dates),
     /// all settings of the search are theirs; otherwise the workspace's. How the corpus is searched was decided when it was
@@ -48,7 +48,7 @@ impl Workspace {
     /// calls of the new plan alone.
     ///
     /// # Errors
-    /// Options that name one of these; a method that needs what is not open here.
+    /// Options that name one of these; a method that needs a part that is not open.
     pub fn share(&self, options: PlanOptions, searched: bool, control: &Control) -> Result<Self> {
         let (options, retriever) = self.shared_options(options, searched)?;
         self.on_what_is_open(Plan::of(options, control)?, retriever, control)
@@ -146,12 +146,12 @@ fn refuse_opening(options: &PlanOptions) -> Result<()> {
     let documents = Some("--docs").filter(|_| !options.documents.paths.is_empty());
     let classifier = Some("--classifier").filter(|_| options.classifier.name.is_some());
     match documents.into_iter().chain(options.corpus.opening_options()).chain(classifier).next() {
-        Some(option) => Err(MootError::Usage(format!("{option}: opened once, for all plans that share it"))),
+        Some(option) => Err(MootError::Usage(format!("{option}: expected none, since all plans share what is open"))),
         None => Ok(()),
     }
 }
 
-/// `models` with those of the plan's model for each of `roles`; every one must be able to do what the methods need.
+/// `models`, assigned to `roles` as the plan asks; each must have the capabilities that the methods need.
 fn assigned(models: &Roles, plan: &Plan, roles: &[String]) -> Result<Roles> {
     let roles: Vec<&str> = roles.iter().map(String::as_str).collect();
     let assignment = Assignment::parse(&plan.options().model)?;
@@ -166,7 +166,7 @@ fn assigned(models: &Roles, plan: &Plan, roles: &[String]) -> Result<Roles> {
         let missing = needs.missing_from(llm.capabilities(role));
         if !missing.is_empty() {
             let (missing, model) = (missing.join(", "), &llm.identity_of(role).name);
-            return Err(MootError::Usage(format!("{name} needs {missing}: {model} does not give them")));
+            return Err(MootError::Usage(format!("{name} needs {missing}, which {model} does not support")));
         }
     }
     Ok(llm)

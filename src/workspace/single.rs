@@ -1,4 +1,4 @@
-//! One model on this machine, for measurements; a model that is found but not loaded.
+//! Opens one local model for measurements; locates the models of a run without loading them.
 
 use crate::error::{MootError, Result};
 use crate::llm::local::Local;
@@ -16,7 +16,7 @@ pub(crate) fn open_single(what: &str, model: &str, runtime: &RuntimeOptions, con
     let assignment = Assignment::parse(model)?;
     let name = assignment.only(what)?;
     if Address::is_one(name) {
-        return Err(MootError::Usage(format!("{what} is of models on this machine, and {name} is elsewhere")));
+        return Err(MootError::Usage(format!("{what} needs a local model, and {name} is on a server")));
     }
     let cancel = control.cancel.clone();
     let llm = match runtime.weights {

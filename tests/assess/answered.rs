@@ -60,7 +60,7 @@ fn a_malformed_conclusion_is_not_an_unknown_answer() {
     };
     let malformed = of(Conclusion { malformed: true, ..Conclusion::default() });
     assert_eq!(malformed, (json!("malformed"), "No answer: the concluding reply does not keep its format.".into()));
-    assert_eq!(of(Conclusion::default()), (json!("unknown"), "Unknown: no answer was held to be right.".into()));
+    assert_eq!(of(Conclusion::default()), (json!("unknown"), "Unknown: no answer was judged right.".into()));
     let claims = Conclusion { claims: Some(Vec::new()), ..Conclusion::default() };
     assert_eq!(of(claims), (json!("answered"), String::new()), "labelled claims are a conclusion without answers");
 }

@@ -267,7 +267,7 @@ fn a_search_comes_before_the_model() {
     let line = folder.path().join("one.jsonl");
     fs::write(&line, r#"{"question": "When?", "documents": [{"text": "In 1932."}]}"#).unwrap();
     let asked = said(&["--docs", line.to_str().unwrap(), "--method", "closed-book"]);
-    assert!(asked.contains("closed-book reads no documents: the question alone is taken"), "{asked}");
+    assert!(asked.contains("closed-book reads no documents: only the question is used"), "{asked}");
     assert!(!asked.contains("read whole") && asked.contains("no/such.gguf"), "{asked}");
 }
 

@@ -139,7 +139,7 @@ fn impossible_runs_are_refused_in_one_line() {
     for (model, typed, code, said) in [
         ("tiny.gguf,judge=other.gguf", &ask[..], 2, "madam-rag has no role \"judge\" (it has: agent, aggregator)"),
         ("agent=tiny.gguf", &ask[..], 2, "no model for the role \"aggregator\""),
-        (elsewhere, &ask[..], 2, "the network is not to be used"),
+        (elsewhere, &ask[..], 2, "the network is off (--offline)"),
         ("http://127.0.0.1:1/v1#m", &ask[..], 1, "no server listens there"),
         (
             "agent=tiny.gguf,aggregator=other.gguf",

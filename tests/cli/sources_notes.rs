@@ -199,7 +199,7 @@ fn weights_of_another_corpus_are_reported_by_ask_and_by_run() {
         "{run}"
     );
     assert!(!run.contains("does not read"), "{run}");
-    let unread = "ra-rag does not read the weights of other.json: they are shown beside supporters and decide nothing";
+    let unread = "ra-rag ignores the source weights of other.json: they are only displayed";
     let votes = notes.run(&notes.path("c.jsonl"), &["--source-weights", &other, "--variant", "mv"]);
     assert!(text(&votes.stderr).contains(unread), "{}", text(&votes.stderr));
 }
@@ -218,10 +218,8 @@ fn a_number_of_passages_that_a_method_does_not_read_is_told() {
         let output = moot(fixed.into_iter().chain(more)).env("MOOT_CACHE", notes.path("cache")).output().unwrap();
         text(&output.stderr)
     };
-    let unread = "naive-rag does not read --top 2: passages retrieved for each query (--set per-query=2)";
+    let unread = "naive-rag ignores --top 2: passages retrieved for each query (--set per-query=2)";
     assert!(said("naive-rag").contains(unread), "{}", said("naive-rag"));
-    assert!(
-        said("ra-rag").contains("ra-rag does not read --top 2: passages retrieved of each source (--set per-source=2)")
-    );
+    assert!(said("ra-rag").contains("ra-rag ignores --top 2: passages retrieved of each source (--set per-source=2)"));
     assert!(!said("majority-vote").contains("does not read"));
 }

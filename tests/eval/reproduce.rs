@@ -263,7 +263,7 @@ fn a_row_that_differs_from_the_paper_says_how() {
         [
             "at most 64 tokens a reply instead of 256",
             "preset tuned",
-            "prompts of one's own: drag/judge.jinja",
+            "custom prompts: drag/judge.jinja",
             "search was hybrid, approximate instead of dense and exact"
         ]
     );

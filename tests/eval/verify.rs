@@ -138,7 +138,7 @@ fn a_reply_that_looks_at_its_batch_is_found() {
     assert_eq!((found.question.as_str(), found.call, found.beside), ("q6", 2, 24));
     assert_eq!(
         found.to_string(),
-        "question q6, aggregator, round 1, call 2, beside 24 others: token 3 is 52, recorded 51: \"114\", recorded \"113\""
+        "question q6, aggregator, round 1, call 2, in a batch with 24 other calls: token 3 is 52, recorded 51: \"114\", recorded \"113\""
     );
 }
 

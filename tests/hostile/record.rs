@@ -116,7 +116,7 @@ fn an_interrupted_run_ends_with_the_code_of_its_signal_and_prints_how_to_continu
         let output = child.wait_with_output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{said}");
-        assert!(said.contains("the same command goes on from there"), "{said}");
+        assert!(said.contains("run the same command to resume"), "{said}");
         assert!(Record::read(&path).unwrap().questions.len() < 120);
     }
 }
@@ -135,7 +135,7 @@ fn a_record_that_is_removed_during_its_run_is_noticed() {
         let output = child.wait_with_output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("it was removed meanwhile, and they are lost"), "{said}");
+        assert!(said.contains("the record was deleted during the run, and these questions are lost"), "{said}");
         assert!(!said.contains("recorded in") && !said.contains("interrupted"), "{said}");
         assert!(!replaced || fs::read(&path).unwrap() == b"notes", "another file is left alone");
     }

@@ -202,7 +202,7 @@ fn a_part_without_a_question_is_recorded() {
     let said = [
         "an unsure part got no question: nothing was retrieved for it",
         "nothing was found: the sentence was written again without passages",
-        "the answer \"Tessin\" stands in the prompt's worked example and in no document: it is refused",
+        "the answer \"Tessin\" occurs in the prompt's worked example and in no document: it was refused",
     ];
     assert_eq!(fallbacks(&record), said);
 }

@@ -71,7 +71,7 @@ fn no_passage_thirty_and_documents_of_the_question() {
     let (refused, rest) =
         fallbacks(&record).split_last().map(|(last, rest)| (last.to_string(), rest.to_vec())).unwrap();
     assert_eq!(rest, ["nothing was found: the reader answered from memory"; 3]);
-    assert!(refused.contains("\"Tessin\" stands in the prompt's worked example"), "{refused}");
+    assert!(refused.contains("\"Tessin\" occurs in the prompt's worked example"), "{refused}");
     let thirty: Vec<String> = (0..40).map(|i| format!("Passage {i} about it.")).collect();
     let thirty: Vec<&str> = thirty.iter().map(String::as_str).collect();
     let switches = typed(&[("iterations", "1"), ("per-query", "30")]);

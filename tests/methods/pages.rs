@@ -3,7 +3,7 @@
 use moot::cli::methods::needs;
 use moot::methods::METHODS;
 use moot::protocol::Row;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,9 +17,57 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/methods")
 }
 
+/// Most characters of a line of a protocol.
+const WIDTH: usize = 120;
+
+/// `protocol` in lines of at most [`WIDTH`] characters. Words beyond that go to the next line, if it continues the sentence, or to a
+/// line of their own.
+fn wrapped(protocol: &str) -> String {
+    let is_item = |line: &str| line.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
+    let indent = |line: &str| if is_item(line) { 3 } else { line.len() - line.trim_start().len() };
+    let mut rest: VecDeque<String> = protocol.lines().map(str::to_owned).collect();
+    let mut lines = Vec::new();
+    while let Some(line) = rest.pop_front() {
+        let Some((end, c)) = line.char_indices().nth(WIDTH) else {
+            lines.push(line);
+            continue;
+        };
+        let (kept, over) = line[..end + c.len_utf8()].rsplit_once(' ').expect("a protocol's words are short");
+        let over = format!("{over}{}", &line[end + c.len_utf8()..]);
+        let continues =
+            |next: &&String| indent(next) == indent(&line) && !is_item(next) && !line.ends_with(['.', ';', ':']);
+        let next = rest.front().filter(continues).map(|next| format!(" {}", next.trim_start()));
+        if next.is_some() {
+            rest.pop_front();
+        }
+        rest.push_front(format!("{}{over}{}", " ".repeat(indent(&line)), next.unwrap_or_default()));
+        lines.push(kept.to_owned());
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn protocols_are_wrapped_between_words() {
+    let (long, item) = ("abcdefghi ".repeat(12), "1. ".to_owned() + &"abcdefg ".repeat(14));
+    let wide = long.trim_end().to_owned();
+    assert_eq!(
+        wrapped(&format!("{wide} end\nnext.")),
+        format!("{wide}\nend next."),
+        "the next line continues the sentence"
+    );
+    assert_eq!(wrapped(&format!("{wide} end.\nNext.")), format!("{wide}\nend.\nNext."), "it begins another one");
+    let wide = item.trim_end();
+    assert_eq!(
+        wrapped(&format!("{wide} the rest\n2. Next")),
+        format!("{wide} the\n   rest\n2. Next"),
+        "an item is indented"
+    );
+    assert_eq!(wrapped("1. Short.\n   More."), "1. Short.\n   More.");
+}
+
 /// What a page says of its row.
 fn printed(row: &Row) -> String {
-    let mut page = format!("```text\n{}\n```\n\n", row.protocol);
+    let mut page = format!("```text\n{}\n```\n\n", wrapped(row.protocol));
     let mut facts = vec![("source", row.paper.to_owned()), ("calls a question", row.calls.to_owned())];
     facts.push(("needs", needs(row)));
     facts.push(("roles", row.all_roles().map(|role| format!("`{role}`")).collect::<Vec<_>>().join(", ")));

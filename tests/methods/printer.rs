@@ -84,7 +84,7 @@ fn a_malformed_verdict_an_unknown_and_a_failure_are_shown() {
     assert!(show(&malformed).contains("No answer: the concluding reply does not keep its format."));
     let mut unknown = held.clone();
     unknown.conclusion.as_mut().unwrap().answers.clear();
-    assert!(show(&unknown).contains("Unknown: no answer was held to be right."));
+    assert!(show(&unknown).contains("Unknown: no answer was judged right."));
     let failed = QuestionRecord { conclusion: None, error: Some("the engine stopped: no memory".into()), ..held };
     assert!(show(&failed).contains("No conclusion\n  the engine stopped: no memory\n"));
 }
@@ -289,7 +289,7 @@ fn an_answer_that_no_agent_keeps_is_shown() {
     let method = methods::build("madam-rag", &typed(&[("rounds", "2")])).unwrap();
     let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::protocol::ctx::Silent).unwrap();
     let text = plain(&String::from_utf8(show(Vec::new(), &record, 100).unwrap()).unwrap());
-    assert!(text.contains("  Minutes\n    its words or numbers stand in no document's text\n"), "{text}");
+    assert!(text.contains("  Minutes\n    its words or numbers are in no document's text\n"), "{text}");
     assert!(text.contains("  given up      1884 (1 a.md); changed to Minutes\n"), "{text}");
     assert!(text.contains("  given up      1848 (2 b.txt); changed to Minutes\n"), "{text}");
 }

@@ -297,5 +297,5 @@ fn a_format_that_cannot_be_one_is_refused_with_its_line() {
         assert!(error.contains(expected) && !error.contains('\n'), "{format:?}: {error}");
     }
     let alone = refused("madam_rag/agent.lark", "start: /x/");
-    assert!(alone.contains("madam_rag/agent.format beside it"), "{alone}");
+    assert!(alone.contains("madam_rag/agent.format in the same folder"), "{alone}");
 }

@@ -88,8 +88,8 @@ fn values_that_the_command_line_refuses_are_refused_from_json() {
         (searched("until", json!("2018-13")), "--until 2018-13: expected a month"),
         (method("max_tokens", json!(2_000_000_000)), "--max-tokens 2000000000: expected"),
         (method("think", json!(2_000_000_000)), "--think 2000000000: expected"),
-        (method("top_k", json!(40)), "--top-k: expected --temperature"),
-        (method("top_p", json!(0.5)), "--top-p: expected --temperature"),
+        (method("top_k", json!(40)), "--top-k needs --temperature"),
+        (method("top_p", json!(0.5)), "--top-p needs --temperature"),
         (method("top_p", json!(1.5)), "--top-p 1.5: expected"),
         (runtime("threads", json!(0)), "--threads 0: expected"),
         (runtime("max_rows", json!(0)), "--max-rows 0: expected"),
@@ -115,9 +115,9 @@ fn values_that_the_command_line_refuses_are_refused_from_json() {
 fn options_that_exclude_or_require_each_other_are_refused_from_json() {
     let cases = [
         (json!({ "documents": { "paths": ["a"] }, "corpus": { "paths": ["b"] } }), "--docs: "),
-        (json!({ "corpus": { "top": 3 } }), "--top: "),
-        (json!({ "corpus": { "fold": false } }), "--no-fold: "),
-        (json!({ "documents": { "whole": true } }), "--whole: "),
+        (json!({ "corpus": { "top": 3 } }), "--top needs --docs or --corpus"),
+        (json!({ "corpus": { "fold": false } }), "--no-fold needs --docs or --corpus"),
+        (json!({ "documents": { "whole": true } }), "--whole needs --docs"),
         (json!({ "documents": { "paths": ["a"], "whole": true }, "corpus": { "top": 3 } }), "--top: "),
         (json!({ "documents": { "paths": ["a"], "whole": true }, "corpus": { "by_source": true } }), "--by-source: "),
         (json!({ "run": { "output": "o", "limit": 1, "sample": 1 } }), "--sample: "),
@@ -174,7 +174,10 @@ fn a_run_continues_from_its_record_and_reports_its_progress() {
     let ended = Plan::of(stopped, &control).unwrap().run(Tools::new(&llm), &control);
     assert!(matches!(ended, Err(MootError::Interrupted)));
     let said = lines.0.lock().unwrap().join("\n");
-    assert!(said.contains("interrupted: 0 of 4 questions are in") && said.contains("goes on from there"), "{said}");
+    assert!(
+        said.contains("interrupted: 0 of 4 questions are in") && said.contains("run the same command to resume"),
+        "{said}"
+    );
 }
 
 #[test]

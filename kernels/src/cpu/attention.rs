@@ -216,7 +216,7 @@ unsafe fn dot<L: Lanes, const N: usize, const PAGES: usize>(
     unsafe {
         let mut sums = [[L::splat(0.0); PAGES]; N];
         for d in 0..dim {
-            // By numbers: iterators over so few would stay loops, with columns in memory.
+            // Indexed, so that the compiler unrolls it; iterators stayed loops and kept `columns` in memory.
             let mut columns = [L::load(keys[0].as_ptr().add(d * PAGE)); PAGES];
             if PAGES == 2 {
                 columns[1] = L::load(keys[1].as_ptr().add(d * PAGE));

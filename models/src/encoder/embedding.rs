@@ -113,7 +113,7 @@ impl EmbeddingModel {
             return Err(ModelError::Field {
                 path: self.path.clone(),
                 field: "prefix".into(),
-                expected: "an instruction: this model makes vectors of what a text says to one".into(),
+                expected: "an instruction (this model embeds a text for a given instruction)".into(),
                 found: format!("none, in {prefix:?}"),
             });
         }

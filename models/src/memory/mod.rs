@@ -18,7 +18,7 @@ use storage::{WIDEST, add, kind, planned_type, sorted};
 
 pub use storage::StoredType;
 
-/// Bytes of the program beside weights, keys, values and activations: tables, threads, memory that the allocator keeps.
+/// Bytes of the program besides weights, keys, values and activations: tables, threads, memory that the allocator keeps.
 /// Measured, as the next constant: the peak of a debate less all that is counted, on vocabularies of 49,152 and 151,936
 /// tokens.
 const PROGRAM: u64 = 170 << 20;
@@ -26,7 +26,7 @@ const PROGRAM: u64 = 170 << 20;
 /// Bytes that tokenizer and grammar keep for each token of the vocabulary.
 const VOCABULARY_ENTRY: u64 = 1100;
 
-/// Bytes of a GPU's driver, its libraries and their working space beside what is counted. Not measured: the value follows
+/// Bytes of a GPU's driver, its libraries and their working space that are not counted elsewhere. Not measured: the value follows
 /// the libraries' documents, rounded up.
 const GPU_PROGRAM: u64 = 1 << 30;
 
@@ -270,7 +270,7 @@ impl Footprint {
         pages / self.kv_token_bytes.max(1)
     }
 
-    /// Bytes that a step of `step_tokens` and `rows` takes beside weights, keys and values.
+    /// Bytes that a step of `step_tokens` and `rows` takes besides weights, keys and values.
     #[must_use]
     pub fn working_bytes(&self, step_tokens: usize, rows: usize) -> u64 {
         // The residual stream with its sum and norm, what goes in and out of attention, gate, up and their product.

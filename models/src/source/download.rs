@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-/// Progress is passed on every so many bytes, or so often.
+/// Interval of progress reports, in bytes and in time.
 const REPORT_EVERY: (u64, Duration) = (1 << 20, Duration::from_secs(1));
 
 /// How long another program's lock on a file is waited for.

@@ -72,7 +72,7 @@ pub struct Shape {
     /// Tokens that the convolution of recurrent layers takes in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linear_conv_kernel_dim: Option<usize>,
-    /// Every so many layers one has attention, the others are recurrent.
+    /// Of this many layers one has attention, the others are recurrent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_attention_interval: Option<usize>,
     /// Whether the output layer shares the embedding's weights.

@@ -32,7 +32,7 @@ impl Unigram {
     /// Vocabulary, text of the unknown token, and scores.
     ///
     /// # Errors
-    /// No unknown token, a score that is no number, a text that stands twice, spaces that are not written as `▁`.
+    /// No unknown token, a score that is no number, a text that occurs twice, spaces that are not written as `▁`.
     pub(super) fn parts(
         self,
         path: &Path,

@@ -161,7 +161,7 @@ pub(super) fn scales(dtype: GgmlDType) -> &'static [usize] {
     }
 }
 
-/// Whether every number that `bytes` can stand for is finite: looks at the floats, or at the blocks' scales.
+/// Whether every number that `bytes` can encode is finite: checks the floats, or the blocks' scales.
 pub(super) fn finite(bytes: &[u8], dtype: GgmlDType) -> bool {
     // No early end: without one the compiler makes vector code of the two loops over floats.
     let halves = |exponent: u16| {

@@ -54,7 +54,7 @@ impl fmt::Display for Unfit {
         match self {
             Self::NotFinite => f.write_str("a scale that is not finite"),
             Self::TooLarge(scale) => write!(f, "a scale of {scale}"),
-            Self::Power(power) => write!(f, "a scale of 2^{power} with codes that do not make up for it"),
+            Self::Power(power) => write!(f, "a scale of 2^{power}, out of its range with these codes"),
         }
     }
 }
@@ -141,7 +141,7 @@ fn product(scale: f16, factor: u8) -> Result<f16, Unfit> {
     finite(f16::from_f32(product), product)
 }
 
-/// `scale`, which stands for `exact`, where it is finite.
+/// `scale`, the rounded form of `exact`, where it is finite.
 fn finite(scale: f16, exact: f32) -> Result<f16, Unfit> {
     match (scale.is_finite(), exact.is_finite()) {
         (true, _) => Ok(scale),

@@ -54,7 +54,7 @@ fn a_missing_file_is_named() {
     let model = Model::new();
     std::fs::remove_file(model.path(2)).unwrap();
     let error = Gguf::open(&model.path(3)).unwrap_err();
-    assert_says(&error, &model.path(3), &["one of 3 files", "missing beside it: m-00002-of-00003.gguf"]);
+    assert_says(&error, &model.path(3), &["one of 3 files", "missing from its folder: m-00002-of-00003.gguf"]);
     assert!(error.hint().unwrap().contains("same folder"));
     std::fs::remove_file(model.path(1)).unwrap();
     assert_says(&Gguf::open(&model.path(3)).unwrap_err(), &model.path(3), &["m-00001", "m-00002"]);

@@ -111,7 +111,7 @@ class Answer:
     explanation: str = ""
     """The concluding role's reasons; empty where arithmetic decides."""
     refused: list[str] = field(default_factory=list)
-    """Concluded answers that stand in no document but in a worked example of a prompt."""
+    """Concluded answers that occur in a prompt's worked example and in no document: refused."""
     without_answer: list[int] = field(default_factory=list)
     """Numbers of the documents that give no answer."""
     malformed: list[int] = field(default_factory=list)

@@ -245,7 +245,7 @@ class Engine:
 
         Raises:
             OptionError, InputError, FileError: An option, the dataset or the record is not what it should be.
-            KeyboardInterrupt: Ctrl-C. What was answered is recorded, and the same call goes on from there.
+            KeyboardInterrupt: Ctrl-C. What was answered is recorded, and the same call resumes.
         """
         groups = _sorted(["run", "method"], options)
         groups["run"] |= {"dataset": os.fspath(dataset), "output": os.fspath(output)}

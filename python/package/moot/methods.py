@@ -90,7 +90,7 @@ class Conclusion:
     """What a method concludes, where it is more than a list of answers."""
 
     answers: Sequence[str | Supported] = ()
-    """Best first; empty means that no answer is held to be right."""
+    """Best first; empty means that no answer was judged right."""
     rejected: Sequence[str | Supported] = ()
     """Answers that some document gives and that are not concluded."""
     explanation: str = ""

@@ -1,12 +1,12 @@
 //! Classes of equal answers (RA-RAG, section 3.1 and appendices H and I), and the comparison of numbers and dates.
 //!
-//! What a word is, and which words are equal, is [`words`](super::words)'s; SQuAD's metrics alone keep their published rule.
+//! [`words`](super::words) defines words and their equality; only SQuAD's metrics keep their published rule.
 //!
 //! | caller | rule |
 //! |---|---|
 //! | metrics, datasets, slices | [`Level::Scored`]: the papers' words |
 //! | votes, MADAM-RAG's early stop, repeated answers | [`Level::Voted`] and its classes [`exact`]; [`protocol::equality`](crate::protocol::equality) adds the comparisons by value and by meaning |
-//! | the assessment: which documents stand for and against a concluded answer ([`vote::by_stance`](super::vote::by_stance)) | [`likeness`] and [`agree`]: words, numbers and dates |
+//! | the assessment: which documents are for and against a concluded answer ([`vote::by_stance`](super::vote::by_stance)) | [`likeness`] and [`agree`]: words, numbers and dates |
 //!
 //! The assessment decides no vote and enters no metric.
 
@@ -23,8 +23,8 @@ pub fn exact<'a>(answers: &[&'a str]) -> (Vec<Option<usize>>, Vec<&'a str>) {
     classes(answers, |a, b| Level::Voted.equal(a, b))
 }
 
-/// As [`exact`], by the values of numbers and dates: "three" is "3", "1,000" is "1000", "14.6.1952" is "June 14, 1952", and "7.2" is
-/// not "72". A date is not equal to a less precise one.
+/// As [`exact`], by the values of numbers and dates: "three" is "3", "1,000" is "1000", "14.6.1952" is "June 14, 1952", and
+/// "7.2" is not "72". A date is not equal to a less precise one.
 #[must_use]
 pub fn by_value(answers: &[&str]) -> Vec<Option<usize>> {
     classes(answers, |a, b| likeness(a, b) == Likeness::Same).0

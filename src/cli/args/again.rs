@@ -1,4 +1,4 @@
-//! Arguments for a recorded run that is opened again.
+//! Arguments of subcommands that open a recorded run again.
 
 use crate::cli::args::{corpus, model};
 use crate::error::Result;

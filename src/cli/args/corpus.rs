@@ -10,16 +10,17 @@ use crate::workspace::{ClassifierOptions, CorpusOptions};
 pub struct CorpusArgs {
     /// Retrieve the documents from a corpus: files, folders, an index, or http://host:6333#collection
     ///
-    /// Files, folders and globs, an index (`moot index build`), or a collection of a server. Methods that debate given documents search it for questions that bring none; methods that
-    /// retrieve for their own queries read it alone (`moot methods NAME`)
+    /// Files, folders and globs, an index (`moot index build`), or a collection of a server. Methods that debate given documents
+    /// search it for questions that bring none; methods that retrieve for their own queries read it alone (`moot methods NAME`)
     #[arg(long, value_name = "PATH", num_args = 1.., group = "searched")]
     pub corpus: Vec<String>,
-    /// Leave out passages that have nothing to do with the query [default: on for ask and index search, off elsewhere]
+    /// Leave out passages that are not about the query [default: on for ask and index search, off elsewhere]
     #[arg(long, value_name = "ON", requires = "searched", hide_short_help = true)]
     pub cutoff: Option<Toggle>,
-    /// Number of passages, in all or of each source [default: 5, or 1 of each source]; with ask --docs, documents read whole [default: 40]
+    /// Number of passages, in all or of each source [default: 5, or 1 of each source]; with ask --docs, documents read whole
+    /// [default: 40]
     ///
-    /// Each gets an agent. Where there are more documents, they are searched for as many passages.
+    /// Each gets an agent. If there are more documents, they are searched, and this many passages are read.
     #[arg(long, value_name = "N", value_parser = values::count, requires = "searched", allow_negative_numbers = true)]
     pub top: Option<usize>,
     /// The best passages of each source instead of all
@@ -39,7 +40,7 @@ pub struct CorpusArgs {
     /// Do not fold near-duplicates
     #[arg(long, requires = "searched", hide_short_help = true)]
     pub no_fold: bool,
-    /// Read every vector, also of an index whose vectors are in lists (from 100,000 passages on)
+    /// Exact search: read every vector, even if the index groups them (from 100,000 passages on)
     #[arg(long, requires = "searched", hide_short_help = true)]
     pub exact_search: bool,
     /// Search mode; hybrid if the index has vectors and BM25, dense for ra-rag and ra-rag-long

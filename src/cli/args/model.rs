@@ -13,9 +13,9 @@ pub struct ModelArgs {
     /// A name of `moot models list`, auto, a .gguf file, a folder, hf:org/repo, or http://host:port/v1#name [default:
     /// qwen2.5-coder-1.5b]
     ///
-    /// In full: auto, the largest of a few models that fits this machine; a short name of the catalog (`qwen2.5-7b:q8_0` in another quantisation), a .gguf file, a model folder,
-    /// hf:org/repo[/file.gguf][@revision], or a server, http://host:port/v1#name; one per role: agent=A,aggregator=B. `moot
-    /// run` takes several, x,y, one after the other
+    /// In full: auto, the largest of a few models that fits this machine; a short name of the catalog (`qwen2.5-7b:q8_0` in
+    /// another quantisation), a .gguf file, a model folder, hf:org/repo[/file.gguf][@revision], or a server,
+    /// http://host:port/v1#name; one per role: agent=A,aggregator=B. `moot run` takes several, x,y, one after the other
     #[arg(short, long, env = "MOOT_MODEL")]
     pub model: Option<String>,
     /// Runtime arguments.
@@ -36,7 +36,7 @@ pub struct Runtime {
     /// Spread the layers over several GPUs, by number, as 0,1 (instead of --device)
     #[arg(long, value_name = "N,..", value_delimiter = ',', conflicts_with = "device", hide_short_help = true)]
     pub devices: Vec<usize>,
-    /// On a GPU: sum in a fixed order, so that a reply does not depend on the batch (slower; takes widened weights). On
+    /// On a GPU: sum in a fixed order, so that a reply does not depend on the batch (slower; uses widened weights). On
     /// the CPU this always holds
     #[arg(long, hide_short_help = true)]
     pub exact: bool,

@@ -1,4 +1,4 @@
-//! `moot compare`: records beside each other.
+//! `moot compare`: records side by side.
 
 pub mod terminal;
 
@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// The page of reports: changed questions first, both debates beside each other. `--changed QUESTION` has no meaning there.
+/// The page of reports: changed questions first, both debates side by side. `--changed QUESTION` has no meaning there.
 fn page(args: &Args) -> Result<()> {
     if let Some(Some(wanted)) = &args.changed {
         return Err(MootError::Usage(format!("--changed {wanted:?} with --format html: the page has every question")));

@@ -24,7 +24,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Args {
-    /// Instead of labelling.
+    /// Subcommands.
     #[command(subcommand)]
     pub command: Option<Subcommand>,
     /// The text whose claims are checked: a .txt or .md file, or - for standard input
@@ -33,7 +33,7 @@ pub struct Args {
     /// The documents: files as `moot index build` reads them, a line of .jsonl (file.jsonl:17), folders, globs
     #[arg(short, long, value_name = "PATH", num_args = 1.., conflicts_with = "against")]
     pub docs: Vec<String>,
-    /// Or a corpus in which evidence is searched for each claim: files, folders and globs, or an index
+    /// A corpus to search for evidence on each claim, instead of --docs: files, folders and globs, or an index
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub against: Vec<String>,
     /// Passages searched for each claim [default: 5]
@@ -45,10 +45,10 @@ pub struct Args {
     /// The answers of a record, with its documents; one question by number, id or text, or all of them (with -o)
     #[arg(long, value_names = ["RECORD", "QUESTION"], num_args = 1..=2)]
     pub record: Vec<String>,
-    /// Write what was done as a record, which show, calls, verify and score read
+    /// Write the calls and labels as a record, which show, calls, verify and score read
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// What is printed
+    /// Output format
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub format: Form,
     /// How claims with neither supporters nor contradictors count in CS-R
@@ -60,29 +60,29 @@ pub struct Args {
     /// Switches of the method conflict-score.
     #[command(flatten)]
     pub switches: Switches,
-    /// Seeds everything that is left to chance
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = values::whole::<u64>)]
     #[arg(allow_negative_numbers = true)]
     pub seed: u64,
     /// Do not constrain replies by a grammar: quotes are checked afterwards
     #[arg(long)]
     pub free_form: bool,
-    /// What classifies pairs, with --labels entailment or both.
+    /// Classifier of pairs, for --labels entailment or both.
     #[command(flatten)]
     pub classifier: corpus::ClassifierArgs,
-    /// Which model, and on what.
+    /// Model and device.
     #[command(flatten)]
     pub model: model::ModelArgs,
 }
 
-/// What is done instead of labelling.
+/// Subcommands; without one, claims are labelled.
 #[derive(Debug, clap::Subcommand)]
 pub enum Subcommand {
     /// Fit the weights of scored labels to a record of labelled claims
     Calibrate(calibrate::Args),
 }
 
-/// What is printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// For a terminal
@@ -91,11 +91,11 @@ pub enum Form {
     Json,
     /// Markdown
     Markdown,
-    /// One HTML page, without anything from elsewhere
+    /// One self-contained HTML page
     Html,
 }
 
-/// What makes the command fail.
+/// Claims that make the command fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
     /// A claim with a contradictor
@@ -133,7 +133,7 @@ impl Args {
         all.map(|(argument, typed)| (argument, Path::new(typed))).collect()
     }
 
-    /// What the plan is made of.
+    /// The options of the plan.
     ///
     /// # Errors
     /// A switch that is not the method's, or a value that it does not take.

@@ -17,8 +17,8 @@ Examples:
 
 /// Show where the documents of a folder contradict each other, without a question
 ///
-/// Each sentence is compared with the nearest sentences of the other documents. What is done is kept in the cache: the same
-/// command goes on after an interruption, and compares only what is new.
+/// Each sentence is compared with the nearest sentences of the other documents. Finished work is kept in the cache: run
+/// the same command to resume, or to compare only what is new.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -31,34 +31,34 @@ pub struct Args {
     /// Exit with 1 if a contradiction has this probability or a higher one
     #[arg(long, value_name = "P", value_parser = probability, allow_negative_numbers = true)]
     pub fail_above: Option<f64>,
-    /// The least probability of what is shown
+    /// Least probability of a contradiction that is shown
     #[arg(long, value_name = "P", default_value_t = Options::default().least, value_parser = probability)]
     #[arg(allow_negative_numbers = true)]
     pub least: f64,
-    /// What is printed
+    /// Output format
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub format: Form,
-    /// As --format json
+    /// Same as --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
     /// Also write the report here: .html, .md or .json
     #[arg(short, long, value_name = "FILE")]
     pub output: Vec<PathBuf>,
-    /// Also write every labelled pair with its quantities here, as JSON lines
+    /// Also write every labelled pair with its features here, as JSON lines
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub pairs: Option<PathBuf>,
-    /// Pairs of each claim that are labelled, at most
+    /// Most pairs that are labelled of each claim
     #[arg(long, value_name = "N", default_value_t = Options::default().pairs, value_parser = values::count)]
     #[arg(allow_negative_numbers = true, hide_short_help = true)]
     pub most_pairs: usize,
-    /// About how many pairs of each document are labelled; the most promising first
+    /// Target number of labelled pairs of each document; the most promising first
     #[arg(long, value_name = "N", default_value_t = Options::default().of_document, value_parser = values::count)]
     #[arg(allow_negative_numbers = true, hide_short_help = true)]
     pub document_pairs: usize,
     /// Only count documents, sentences and calls; no model is loaded
     #[arg(long)]
     pub dry_run: bool,
-    /// Keep no finished work in the cache, and use none
+    /// Neither read nor write the cache of finished work
     #[arg(long)]
     pub no_cache: bool,
     /// Embedder that finds pairs, or "none" for words alone [default: all-minilm-l6-v2]
@@ -67,12 +67,12 @@ pub struct Args {
     /// Device of the embedder: cpu, cuda, cuda:N or metal
     #[arg(long, value_name = "DEVICE", default_value = "cpu", hide_short_help = true)]
     pub embedder_device: String,
-    /// Which model, and on what.
+    /// Model and device.
     #[command(flatten)]
     pub model: model::ModelArgs,
 }
 
-/// What is printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// For a terminal
@@ -81,7 +81,7 @@ pub enum Form {
     Json,
     /// Markdown
     Markdown,
-    /// One HTML page, without anything from elsewhere
+    /// One self-contained HTML page
     Html,
 }
 
@@ -121,7 +121,7 @@ impl Args {
         }
     }
 
-    /// What is printed on standard output.
+    /// The format of standard output.
     pub(super) fn form(&self) -> Form {
         if self.json { Form::Json } else { self.format }
     }
@@ -131,7 +131,7 @@ impl Args {
         self.paths.iter().map(|typed| ("PATH", Path::new(typed))).collect()
     }
 
-    /// What the workspace is opened with.
+    /// The options of the plan.
     pub(super) fn plan(&self) -> PlanOptions {
         PlanOptions {
             method: MethodOptions::default(),
@@ -144,7 +144,7 @@ impl Args {
     /// How documents are compared.
     ///
     /// # Errors
-    /// A cache whose path is not known.
+    /// The cache folder is not known.
     pub(super) fn options(&self) -> Result<Options> {
         let cache = if self.no_cache { None } else { Some(contradictions_cache(&self.paths)?) };
         Ok(Options { pairs: self.most_pairs, of_document: self.document_pairs, least: self.least, cache })

@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> Result<()> {
     bars.clear();
     let report = report.inspect_err(|error| {
         if matches!(error, MootError::Interrupted) && options.cache.is_some() {
-            tell("finished work is kept; the same command goes on");
+            tell("finished work is kept; run the same command to resume");
         }
     })?;
     print(args.form(), &report)?;

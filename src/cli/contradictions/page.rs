@@ -8,7 +8,7 @@ const STRONG: Style = Style::new().bold();
 const FAINT: Style = Style::new().dimmed();
 const CHANCE: Style = AnsiColor::Red.on_default();
 
-/// Columns before what belongs to a heading.
+/// Indentation of the lines below a heading.
 const MARGIN: usize = 2;
 
 /// The page, `columns` wide.
@@ -61,7 +61,7 @@ fn beside(left: &Side, right: &Side, columns: usize) -> String {
     text
 }
 
-/// What a side says: its values, then each statement with its position.
+/// A side: its values, then each statement with its position.
 fn lines(side: &Side, room: usize) -> Vec<Line> {
     let mut head = side.values.join(", ");
     for (is, word) in [(side.odd, "the odd one out"), (side.newest, "newest")] {

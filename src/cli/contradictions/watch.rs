@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Interval of progress lines where there is no terminal.
 const EVERY: Duration = Duration::from_secs(20);
 
-/// Shows progress, and says whether the work is to end.
+/// Shows progress, and stops the comparison after Ctrl-C.
 pub(super) struct Bars {
     control: Control,
     shown: Mutex<Option<Shown>>,

@@ -163,7 +163,7 @@ impl<W: Write + Send> Observer for DebatePrinter<W> {
     }
 }
 
-/// A printer beside the line that says what is waited for.
+/// A printer, and the progress line of the stage in flight.
 pub(super) struct Watched<'a, W> {
     /// Prints.
     pub(super) printer: &'a DebatePrinter<W>,
@@ -213,7 +213,7 @@ impl<W: Write> State<W> {
         // A choice is no answer of the document's agent, so its next answer is not compared with it.
         let agent = call.document.filter(|_| !matches!(call.parsed, Parsed::Choice { .. }));
         let before = agent.and_then(|document| self.before.insert(document, call.parsed.clone()));
-        // A verdict that was asked for beside the next round may arrive after some of that round's replies.
+        // A verdict that was asked for together with the next round may arrive after some of that round's replies.
         let late = call.document.is_none() && (1..self.round).contains(&call.round);
         text.push_str(&self.page.turn(call, before.as_ref(), late));
         self.print(&text);

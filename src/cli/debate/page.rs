@@ -14,7 +14,7 @@ use moot_models::kernels::math::exp;
 pub(super) const FAINT: Style = Style::new().dimmed();
 const CHANGED: Style = AnsiColor::Yellow.on_default();
 
-/// Stands after an explanation that was cut back to whole sentences where its reply reached its limit of tokens.
+/// Follows an explanation that was cut back to whole sentences because its reply reached its limit of tokens.
 pub(super) const CUT: &str = " [cut]";
 
 /// Documents beyond which each agent has one line and the conclusion begins with a summary.
@@ -54,7 +54,7 @@ impl Page {
         self.digits = self.names.len().to_string().len();
     }
 
-    /// Whether there are so many documents that each has one line, and the conclusion names few of them.
+    /// Whether the documents are too many to show in full: each has one line, and the conclusion names few of them.
     pub(super) fn is_short(&self) -> bool {
         !self.view.full && self.names.len() > MANY
     }
@@ -78,7 +78,7 @@ impl Page {
         let room = self.columns - self.margin();
         let (answer, style, mut reason) = said(call);
         if call.not_held.is_some() {
-            // The note beside the answer says as much.
+            // The note after the answer already says it.
             reason.clear();
         }
         let short = self.is_short() && call.document.is_some();
@@ -221,7 +221,7 @@ fn copies(document: &Document, margin: usize, columns: usize) -> String {
     hang("", margin, &lines)
 }
 
-/// The label with the lines in a column beside it.
+/// The label, and the lines in a column to its right.
 pub(super) fn hang(label: &str, margin: usize, lines: &[String]) -> String {
     let mut text = String::new();
     for (i, line) in lines.iter().enumerate() {

@@ -119,7 +119,7 @@ fn text(info: &Info<'_>) -> String {
         ],
     ];
     for build in info.builds {
-        let state = if build.finished { "" } else { " (unfinished: the same command goes on)" };
+        let state = if build.finished { "" } else { " (unfinished: run its command again to resume)" };
         rows.push(vec!["corpus".into(), format!("{}{state}", build.corpus.join(" "))]);
     }
     rows.push(vec!["files".into(), files(info)]);

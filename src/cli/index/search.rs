@@ -54,10 +54,10 @@ pub struct Args {
     /// Do not fold near-duplicates
     #[arg(long)]
     pub no_fold: bool,
-    /// Leave out passages that have nothing to do with the query
+    /// Leave out passages that are not about the query
     #[arg(long, value_name = "ON", default_value = "on")]
     pub cutoff: Toggle,
-    /// Read every vector, even if an approximate search is possible
+    /// Exact search: read every vector, even if the index groups them
     #[arg(long)]
     pub exact: bool,
     /// The constant k of reciprocal rank fusion, for --retriever hybrid

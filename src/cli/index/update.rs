@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Result<()> {
         control.watch.indexing(total, None);
         note_truncated(embedder.as_deref(), &control);
         if let Err(MootError::Interrupted) = updated {
-            tell("the index is as it was; the same command goes on with the vectors computed so far");
+            tell("the index is unchanged; run the same command to resume with the vectors computed so far");
         }
         done = updated?;
         note_pdf_workers(&control);

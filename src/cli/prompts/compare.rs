@@ -77,7 +77,8 @@ pub struct Args {
 /// Runs every variant, then prints the comparison.
 ///
 /// # Errors
-/// A name that no prompt of the method has, a variant that cannot be read or is given twice, a dataset that cannot be read; what ends a run.
+/// A name that no prompt of the method has, a variant that cannot be read or is given twice, a dataset that cannot be read; what
+/// ends a run.
 pub fn run(args: &Args) -> Result<()> {
     let half = Half::named(&args.half)?;
     let control = interrupt::listen()?;

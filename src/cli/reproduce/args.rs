@@ -16,10 +16,10 @@ Examples:
   moot lab reproduce madam-rag-1 -o repro/ --format markdown    what is recorded, without a run
   moot lab reproduce madam-rag-figure-3 --data ramdocs=RAMDocs_test.jsonl -o repro/    also writes its charts there";
 
-/// Reproduce a table or a figure of one of the papers: what it needs, and published numbers beside ours
+/// Reproduce a table or a figure of one of the papers: what it needs, and published numbers next to ours
 ///
 /// Runs the methods of the table on the datasets that are given, each with a record in the folder -o, and lists what is missing.
-/// The same command goes on where it stopped. A figure is drawn into the folder (.svg, and .csv with its numbers). Tables of one
+/// Run the same command to resume. A figure is drawn into the folder (.svg, and .csv with its numbers). Tables of one
 /// paper share the records of equal runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -27,7 +27,7 @@ pub struct Args {
     /// The table or figure; without one, all are listed
     #[arg(value_name = "TABLE")]
     pub table: Option<String>,
-    /// A dataset of the table that is at hand; may be repeated
+    /// A file with one of the table's datasets; repeatable
     #[arg(long, value_name = "NAME=FILE", requires = "output")]
     pub data: Vec<String>,
     /// The folder of the records

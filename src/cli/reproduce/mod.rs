@@ -1,4 +1,4 @@
-//! `moot lab reproduce`: a paper's table or figure, what it needs, and our numbers beside the published ones.
+//! `moot lab reproduce`: a paper's table or figure, what it needs, and our numbers next to the published ones.
 
 mod args;
 mod rows;
@@ -22,7 +22,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Lists the tables, describes one, or runs what is at hand and prints it.
+/// Lists the tables, describes one, or runs it on the datasets that are given and prints the numbers.
 ///
 /// # Errors
 /// An unknown table, dataset or row; what ends a run.

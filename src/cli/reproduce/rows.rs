@@ -18,8 +18,8 @@ use std::sync::Arc;
 pub(super) fn lacks(table: &PaperTable, row: &Row, args: &Args) -> Result<Vec<&'static str>> {
     let built = row.build()?;
     let needs = built.row.needs;
-    // Of a table that searches a corpus, a method that could read a question's own documents must not: its numbers would stand
-    // beside those of an open corpus.
+    // In a table that searches a corpus, a method must not read a question's own documents: its numbers could not be compared with
+    // those of an open corpus.
     let searches = needs.retriever || needs.passages && table.corpus;
     let mut lacking = Vec::new();
     lacking.extend((searches && !args.retrieve.options().is_given()).then_some("--corpus"));
@@ -27,7 +27,8 @@ pub(super) fn lacks(table: &PaperTable, row: &Row, args: &Args) -> Result<Vec<&'
     Ok(lacking)
 }
 
-/// Runs `rows` on every dataset at hand, side by side, into a folder of records. What they need is checked before anything runs.
+/// Runs `rows` on every dataset that is given, side by side, into a folder of records. What they need is checked before anything
+/// runs.
 ///
 /// # Errors
 /// A row that is named and lacks something; options, datasets and outputs that cannot be used; what ends a run.
@@ -46,7 +47,7 @@ pub(super) fn run(
         } else if args.row.is_empty() {
             tell(&format!("{} is left out: it needs {}", row.label, lacking.join(" and ")));
         } else {
-            return Err(MootError::Usage(format!("--row {}: expected {} beside it", row.name, lacking.join(" and "))));
+            return Err(MootError::Usage(format!("--row {} needs {}", row.name, lacking.join(" and "))));
         }
     }
     let methods = methods(args, table, &able)?;

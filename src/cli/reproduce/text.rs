@@ -14,7 +14,7 @@ pub(super) fn path(path: &Path) -> String {
     printable(&path.display().to_string())
 }
 
-/// Paper, settings, datasets and methods, with what is at hand and what is missing.
+/// Paper, settings, datasets and methods, each with its file or with what is missing.
 pub(super) fn described(table: &PaperTable, args: &Args, data: &BTreeMap<&'static str, PathBuf>) -> Result<String> {
     let mut text = format!("{}: {}\n", table.paper, table.about);
     table.settings.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
@@ -22,7 +22,7 @@ pub(super) fn described(table: &PaperTable, args: &Args, data: &BTreeMap<&'stati
     text.push_str("Datasets\n");
     for needed in table.data {
         let found = match data.get(needed.name) {
-            Some(file) => format!("at hand: {}", path(file)),
+            Some(file) => format!("found: {}", path(file)),
             None => format!("missing: {} (--data {}=FILE)", needed.get, needed.name),
         };
         text.push_str(&format!("  {}: {found}\n", needed.name));

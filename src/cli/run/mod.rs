@@ -30,7 +30,7 @@ pub struct Args {
     /// records, METHOD.MODEL.jsonl
     #[arg(short, long, value_name = "FILE", required_unless_present = "answers")]
     pub output: Option<PathBuf>,
-    /// Also write the answers with their citations, .csv or .jsonl; without -o the record goes beside it
+    /// Also write the answers with their citations, .csv or .jsonl; without -o the record is written to the same folder
     /// (NAME.record.jsonl)
     #[arg(long, value_name = "FILE", value_parser = answers_file)]
     pub answers: Option<PathBuf>,

@@ -41,7 +41,7 @@ pub struct Args {
     /// Records, as `moot run -o` writes them
     #[arg(required_unless_present = "predictions", value_name = "RECORD")]
     pub records: Vec<PathBuf>,
-    /// Also score what another system answered: JSON lines or CSV with `id` and `answer` (or a list, `answers`), a .txt with an
+    /// Also score another system's answers: JSON lines or CSV with `id` and `answer` (or a list, `answers`), a .txt with an
     /// answer a line, or a record
     #[arg(long, value_name = "FILE", requires = "dataset", conflicts_with_all = ["conflict", "judge"])]
     pub predictions: Vec<PathBuf>,
@@ -54,7 +54,7 @@ pub struct Args {
     /// Score only the questions of this slice; several give a column each.
     #[arg(long, value_name = "NAME", help = slice_help())]
     pub slice: Vec<String>,
-    /// Print every metric that applies, not the five that matter first
+    /// Print every metric that applies, not only the five most important ones
     #[arg(long, conflicts_with = "json")]
     pub all: bool,
     /// Print one JSON object, with every metric
@@ -66,21 +66,21 @@ pub struct Args {
     /// Also print how many answers of the first record each other record keeps, corrects and spoils
     #[arg(long, conflicts_with = "json")]
     pub changes: bool,
-    /// Label the claims of every answer against its documents first, for cs-c and cs-r; the labels are stored beside the record,
-    /// as NAME.conflict.jsonl, and not made again
+    /// Label the claims of every answer against its documents first, for cs-c and cs-r; the labels are stored in the record's
+    /// folder, as NAME.conflict.jsonl, and reused
     #[arg(long)]
     pub conflict: bool,
     /// Let a model judge first whether each answer is truthful and informative, by the dataset's right and wrong answers; the
-    /// verdicts are stored beside the record, as NAME.judge.jsonl, and not made again
+    /// verdicts are stored in the record's folder, as NAME.judge.jsonl, and reused
     #[arg(long)]
     pub judge: bool,
     /// Switches of conflict-score.
     #[command(flatten)]
     pub switches: Switches,
-    /// The classifier of pairs, with --labels entailment or both.
+    /// Classifier of pairs, for --labels entailment or both.
     #[command(flatten)]
     pub classifier: ClassifierArgs,
-    /// Which model labels.
+    /// Model and device of the labeller.
     #[command(flatten)]
     pub model: model::ModelArgs,
 }

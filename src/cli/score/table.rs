@@ -1,4 +1,4 @@
-//! The table of scores: the rows that matter first (what was right, what was not answered, what it cost), or all of them.
+//! The table of scores: the most important rows (right answers, missing answers, cost), or all of them.
 
 use crate::cli::terminal::columns::{printable, wrap};
 use crate::eval::metrics::{METRICS, Metric};
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// ranks.
 const ROWS: usize = 5;
 
-/// Questions below which an interval says little.
+/// Fewest questions for a useful interval.
 const FEW: usize = 30;
 
 /// The table, what its rows mean, and notes, in lines of at most `columns`; `all` rows that apply, or the first ones.
@@ -52,7 +52,7 @@ pub(super) fn table(scores: &[Scores], differences: &[Difference], all: bool, co
 /// A metric with its value in one record.
 type Row = (&'static Metric, Option<Estimate>);
 
-/// Indices in [`METRICS`] of the rows that matter first.
+/// Indices in [`METRICS`] of the most important rows.
 fn first(scores: &[Scores]) -> Vec<usize> {
     let mut ranked = applying(scores);
     ranked.retain(|&index| METRICS[index].rank.is_some());

@@ -37,7 +37,7 @@ pub(super) struct Args {
     output: PathBuf,
 }
 
-/// What a benchmark is built of.
+/// The arguments of a benchmark.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct BenchArgs {
     /// Labelled datasets, as `moot run` reads them, or a record of the method source-pools; without one, questions are invented
@@ -49,14 +49,14 @@ pub(super) struct BenchArgs {
     /// Mean of the reliabilities, drawn from Beta(2 w / (1 - w), 2)
     #[arg(long, value_name = "W", default_value_t = 0.6, value_parser = values::number, allow_negative_numbers = true)]
     mean: f32,
-    /// So many spammers (reliability 0.1) among hammers (0.9), instead of --mean
+    /// Number of spammers (reliability 0.1) among hammers (0.9), instead of --mean
     #[arg(long, value_name = "N", value_parser = values::count_or_none, conflicts_with = "mean")]
     pub(super) spammers: Option<usize>,
     /// The reliability of each source, as 0.9,0.6,0.1, instead of drawn ones
     #[arg(long, value_name = "P,...", value_delimiter = ',', value_parser = values::number)]
     #[arg(conflicts_with_all = ["mean", "spammers", "sources"])]
     pub(super) reliability: Vec<f32>,
-    /// Sources beside these that repeat one spammer's documents
+    /// Additional sources that repeat one spammer's documents
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = values::count_or_none)]
     copies: usize,
     /// The probability that a source has relevant documents: one number, or one for each source, as 0.6,0.1,0.1
@@ -130,7 +130,7 @@ fn lies(args: &BenchArgs) -> Lies {
     if args.shared_lie { Lies::Shared } else { Lies::Own }
 }
 
-/// The plan of a benchmark with so many questions to estimate from and to test.
+/// The plan of a benchmark with these numbers of questions to estimate from and to test.
 pub(super) fn plan(args: &BenchArgs, questions: (usize, usize)) -> Result<Plan> {
     let reliability = planted(args)?;
     let coverage = coverage(args, reliability.len())?;

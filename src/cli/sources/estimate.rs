@@ -36,7 +36,7 @@ pub(super) struct Args {
     settings: SettingsArgs,
 }
 
-/// Put estimates together: as if all their records had been estimated from at once
+/// Merge estimates, as if all their records had been estimated from at once
 #[derive(Debug, clap::Args)]
 pub(super) struct MergeArgs {
     /// Files that `moot sources estimate` wrote; of one source's answers to a question the last counts

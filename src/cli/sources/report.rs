@@ -13,19 +13,19 @@ use crate::sources::SourceWeights;
 use crate::transcript::QuestionRecord;
 use std::path::PathBuf;
 
-/// Print what recorded sources answered, by the kind of their documents, and what asking them costs (RA-RAG, table 1, figure 6)
+/// Print the answers of recorded sources by the kind of their documents, and the cost of asking them (RA-RAG, table 1, figure 6)
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Records in which every source was asked (ra-rag --variant wmv)
     #[arg(value_name = "RECORD", required = true)]
     records: Vec<PathBuf>,
-    /// The corpus.jsonl of a built benchmark, whose labels retrieved passages take: an index keeps none
+    /// The corpus.jsonl of a built benchmark, for the labels of retrieved passages (an index has no labels)
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
-    /// The order in which kappa-RRSS asks; without weights that of the documents
+    /// Weights of sources, the order in which kappa-RRSS asks [default: the documents' order]
     #[arg(long, value_name = "FILE")]
     source_weights: Option<PathBuf>,
-    /// Answers that kappa-RRSS waits for
+    /// Number of answers after which kappa-RRSS asks no further source
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::count, allow_negative_numbers = true)]
     kappa: usize,
     /// ROUGE-1 precision below which `f_align` drops an answer

@@ -8,7 +8,7 @@ use crate::eval::sources::report::{Cost, Report};
 use crate::sources::SourceWeights;
 use std::path::PathBuf;
 
-/// Print the weights of a file, which sources move together, and the questions that cost a source most
+/// Print the weights of a file, sources that agree too often, and the questions that cost a source most
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// As `moot sources estimate` wrote it

@@ -19,7 +19,7 @@ Examples:
 /// Run RA-RAG's experiment with a model: benchmarks with planted reliabilities, estimated weights, and the test, over several seeds
 ///
 /// For each seed a benchmark is built, every source answers the questions to estimate from, weights are estimated, and the
-/// methods answer the test. The means over seeds are printed and drawn. The same command goes on where it stopped.
+/// methods answer the test. The means over seeds are printed and drawn. Run the same command to resume.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -76,7 +76,7 @@ impl Vary {
 pub(super) fn run(args: &Args) -> Result<()> {
     if args.vary != Vary::Kappa && !args.bench.reliability.is_empty() {
         return Err(MootError::Usage(
-            "--reliability: expected --vary kappa beside it, since it fixes the sources".into(),
+            "--reliability needs --vary kappa: it fixes the number of sources and of spammers".into(),
         ));
     }
     let (pools, questions) = pools_of(&args.bench)?;

@@ -6,13 +6,13 @@ use crate::workspace::Control;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-/// What a shell reports of a program that Ctrl-C ended.
+/// Exit code of a program that Ctrl-C ended, as shells report it.
 const INTERRUPTED: u8 = 130;
 
 /// The exit code of an interrupted program: 128 and the number of the signal, 130 where none was received.
 static CODE: AtomicU8 = AtomicU8::new(INTERRUPTED);
 
-/// What an interrupted program exits with: 130 after Ctrl-C, 143 after SIGTERM.
+/// The exit code of an interrupted program: 130 after Ctrl-C, 143 after SIGTERM.
 #[must_use]
 pub fn exit_code() -> u8 {
     CODE.load(Ordering::Relaxed)
@@ -49,7 +49,7 @@ pub(in crate::cli) fn listen() -> Result<Control> {
     Ok(control)
 }
 
-/// What a signal does: it is called with the exit code that belongs to the signal.
+/// Handles a signal, given by its exit code.
 fn received(control: &Control, working: &Arc<AtomicBool>) -> impl Fn(u8) + Send + 'static {
     let (stop, cancel, working) = (control.stop.clone(), control.cancel.clone(), working.clone());
     move |code| {

@@ -1,4 +1,4 @@
-//! Standard output, which the reader may have closed.
+//! Standard output, whose reader may close it early (`| head`).
 
 use crate::cli::terminal::columns::{width, wrap};
 use crate::error::{MootError, Result};

@@ -1,4 +1,4 @@
-//! What a workspace reports, on standard error: bars on a terminal, else lines.
+//! A workspace's progress and notes on standard error: bars on a terminal, else lines.
 
 use crate::cli::terminal::progress::{Shown, bar, tell};
 use crate::eval::runner::Progress;
@@ -17,9 +17,9 @@ const INDEX_EVERY: Duration = Duration::from_secs(20);
 /// Remaining time of an index from which on there are such lines.
 const INDEX_FROM: Duration = Duration::from_secs(10);
 
-/// Shows what a workspace reports.
+/// Shows a workspace's progress and notes.
 pub(in crate::cli) struct Status {
-    /// Set while something is in progress that an interruption waits for.
+    /// Set while an interruption must wait for work in progress.
     working: Arc<AtomicBool>,
     shown: Mutex<State>,
 }

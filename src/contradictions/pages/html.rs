@@ -1,4 +1,4 @@
-//! The report as one HTML page, without anything from elsewhere.
+//! The report as one self-contained HTML page.
 
 use super::markdown::head;
 use crate::assess::html::{frame, text};
@@ -15,7 +15,7 @@ blockquote{margin:.4rem 0}.chance{color:#a32018;font-weight:600}
 @media(prefers-color-scheme:dark){body{background:#16181a;color:#e6e6e6}.side{background:#1c2936}.odd{background:#41201d}
 h2{border-color:#4a4d50}.chance{color:#ff8a80}.note{color:#aaa}}";
 
-/// The page: what was found by subject, then the documents.
+/// The page: findings by subject, then the documents.
 #[must_use]
 pub fn page(report: &Report) -> String {
     let mut body = format!("<h1>Contradictions</h1>\n<p>{}</p>\n", text(&report.told()));

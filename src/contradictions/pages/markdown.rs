@@ -5,7 +5,7 @@ use crate::contradictions::findings::{Finding, Side, Statement, in_brackets};
 use crate::contradictions::report::Report;
 use std::fmt::Write;
 
-/// The page: what was found by subject, then the documents.
+/// The page: findings by subject, then the documents.
 #[must_use]
 pub fn page(report: &Report) -> String {
     let mut page = format!("# Contradictions\n\n{}\n\n", inline(&report.told()));
@@ -38,7 +38,7 @@ fn section(finding: &Finding) -> String {
     text
 }
 
-/// "240 seats, the odd one out": what a side says, and how it stands to the others.
+/// "240 seats (the odd one out)": a side's values and marks.
 pub(in crate::contradictions) fn head(side: &Side) -> String {
     let mut head = if side.values.is_empty() { "says".to_owned() } else { side.values.join(", ") };
     if side.odd {

@@ -27,7 +27,7 @@ pub(super) fn clock(words: &[String], at: usize) -> Option<(f64, usize)> {
     (hours <= 24.0 && minutes < 60.0).then_some(((hours * 60.0 + minutes) % DAY, used))
 }
 
-/// The hour at which the half of the day begins that a word ends with, and what stands before: "9.30am" is 0 and "9.30".
+/// Splits an am/pm suffix off a word: "9.30am" gives (0, "9.30"), "5pm" gives (12, "5").
 fn half(word: &str) -> Option<(f64, &str)> {
     let body = |endings: [&str; 2]| endings.into_iter().find_map(|ending| word.strip_suffix(ending));
     if let Some(body) = body(["am", "a.m"]) { Some((0.0, body)) } else { body(["pm", "p.m"]).map(|body| (12.0, body)) }

@@ -18,7 +18,7 @@ struct Quantity {
     dimension: Dimension,
     /// As it is read, in lower case and in digits: "240 seats".
     text: String,
-    /// The text hedges it: "about", "nearly", "over".
+    /// Hedged in the text: "about", "nearly", "over".
     rough: bool,
 }
 
@@ -32,19 +32,19 @@ pub(super) struct Numbers {
 /// How the numbers or the dates of two sentences relate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Relation {
-    /// One of the sentences has none of this kind.
+    /// One of the sentences has no numbers, or no dates.
     #[default]
     Absent,
-    /// A value of one is a value of the other.
+    /// They have a value in common.
     Agree,
-    /// Both have some, of different kinds.
+    /// Both have some, but none can be compared.
     Apart,
-    /// The same is counted or measured, and every value differs.
+    /// Comparable values that differ.
     Differ,
 }
 
 impl Numbers {
-    /// How the quantities relate: by dimension; numbers that count things, by the thing.
+    /// Compares quantities of the same dimension; counts, of the same thing.
     pub(super) fn quantities_with(&self, other: &Self) -> Relation {
         if self.quantities.is_empty() || other.quantities.is_empty() {
             return Relation::Absent;
@@ -58,23 +58,23 @@ impl Numbers {
         }
     }
 
-    /// Whether a value of `self` is one of `other`, whatever it counts.
+    /// Whether both have a quantity of the same value, whatever it counts or measures.
     pub(super) fn share_a_value(&self, other: &Self) -> bool {
         self.quantities.iter().any(|one| other.quantities.iter().any(|two| one.equals(two)))
     }
 
-    /// Whether a value of `self` is one of `claim` that `against` has not. A date may be given in part.
+    /// Whether `self` has a value of `claim` that `against` lacks. A date may be given in part.
     pub(super) fn give(&self, claim: &Self, against: &Self) -> bool {
         let mut dates = claim.dates.iter().filter(|(one, _)| against.dates.iter().all(|(two, _)| one.contradicts(two)));
         self.counts(claim, against) || dates.any(|(one, _)| self.dates.iter().any(|(two, _)| compatible(one, two)))
     }
 
-    /// Whether a whole value of `self` is one of `claim` that `against` has not.
+    /// Whether `self` has a quantity of `claim` that `against` lacks, or a whole date of `claim`.
     pub(super) fn have(&self, claim: &Self, against: &Self) -> bool {
         self.counts(claim, against) || self.dates.iter().any(|(one, _)| claim.dates.iter().any(|(two, _)| one == two))
     }
 
-    /// Whether a number of `self` is one of `claim` that `against` has not, whatever it counts where one of two does not say.
+    /// Whether `self` has a quantity of `claim` that `against` lacks. A count equals any number of its value, whatever is counted.
     fn counts(&self, claim: &Self, against: &Self) -> bool {
         let like = |one: &Quantity, two: &Quantity| {
             let counts = matches!(one.dimension, Dimension::Count(_)) || matches!(two.dimension, Dimension::Count(_));
@@ -84,7 +84,7 @@ impl Numbers {
         claim.quantities.iter().filter(own).any(|one| self.quantities.iter().any(|two| like(one, two)))
     }
 
-    /// How the dates relate.
+    /// Compares the dates.
     pub(super) fn dates_with(&self, other: &Self) -> Relation {
         if self.dates.is_empty() || other.dates.is_empty() {
             return Relation::Absent;
@@ -96,30 +96,29 @@ impl Numbers {
         if opposed { Relation::Differ } else { Relation::Apart }
     }
 
-    /// Whether `other` has values of the kind of `one`, a value of `self`, and none of them is a value of `self`: "20, formerly
-    /// 10" and "20" agree.
+    /// Whether `other` has quantities comparable to `one`, a quantity of `self`, and `self` has none of them: "20, formerly 10" and
+    /// "20" agree.
     fn opposes(&self, one: &Quantity, other: &Self) -> bool {
         let like = |two: &&Quantity| one.dimension.is_like(&two.dimension);
         let mut alike = other.quantities.iter().filter(like).peekable();
         alike.peek().is_some() && alike.all(|two| !two.is_among(&self.quantities))
     }
 
-    /// The values of `self` that no value of `other` equals and that one of `other` is comparable to.
+    /// The values of `self` that `other` contradicts: comparable to its values and equal to none.
     pub(super) fn opposed(&self, other: &Self) -> Self {
         let quantities = self.quantities.iter().filter(|one| self.opposes(one, other)).cloned().collect();
         let opposed = |date: &&(Date, String)| other.dates.iter().any(|(two, _)| date.0.contradicts(two));
         Self { quantities, dates: self.dates.iter().filter(opposed).cloned().collect() }
     }
 
-    /// The texts of values of `self` that no value of `other` equals and that one of `other` is comparable to; where there is none
-    /// and both count things, those of all counts that differ.
+    /// The texts of the values that [`Numbers::opposed`] gives.
     pub(super) fn differing(&self, other: &Self) -> Vec<String> {
         let Self { quantities, dates } = self.opposed(other);
         quantities.into_iter().map(|quantity| quantity.text).chain(dates.into_iter().map(|(_, text)| text)).collect()
     }
 
-    /// The text of a count of `self` that may count the same as one of `other` by another name: "has beds for 40 guests" and
-    /// "has 52 beds".
+    /// The text of the first count of `self` above 1, if both have counts and share no value. Both may count the same thing by
+    /// different names: "has beds for 40 guests" and "has 52 beds".
     pub(super) fn loose(&self, other: &Self) -> Option<String> {
         let counts =
             |numbers: &'_ Self| numbers.quantities.iter().any(|one| matches!(one.dimension, Dimension::Count(_)));
@@ -140,7 +139,7 @@ impl Quantity {
         others.iter().any(|other| self.dimension.is_like(&other.dimension) && self.equals(other))
     }
 
-    /// Whether both are the same value, allowing for rounding: a converted value is rounded, and so is a hedged one.
+    /// Whether both are the same value within a tolerance: 6 % for hedged values, 2 % for converted ones.
     fn equals(&self, other: &Self) -> bool {
         let size = self.value.abs().max(other.value.abs());
         let converted = self.dimension.unit_name() != other.dimension.unit_name();

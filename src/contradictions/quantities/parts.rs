@@ -1,4 +1,4 @@
-//! Splits a text into the words of which numbers and dates are read.
+//! Splits a text into the words from which numbers and dates are read.
 
 use crate::answers::words::numbers::{LoneOne, in_digits};
 
@@ -12,7 +12,7 @@ pub(in crate::contradictions) fn parts(text: &str) -> Vec<String> {
     trimmed.filter(|word| !word.is_empty()).flat_map(hyphenated).collect()
 }
 
-/// The words of a text as numbers are read of them: in lower case, number words in digits.
+/// The words of a text from which numbers are read: in lower case, number words in digits.
 pub(super) fn words(text: &str) -> Vec<String> {
     let lower: Vec<String> = parts(text).iter().map(|part| part.to_lowercase()).collect();
     let lower: Vec<&str> = lower.iter().map(String::as_str).collect();

@@ -7,7 +7,7 @@ use super::{Numbers, Quantity};
 use crate::contradictions::words::stem;
 use crate::dates::{self, Date};
 
-/// Words that make a number rough.
+/// Words that hedge a number.
 const ROUGH: [&str; 12] =
     ["about", "around", "roughly", "nearly", "almost", "approximately", "some", "over", "circa", "ca", "c", "least"];
 
@@ -53,7 +53,7 @@ fn date_at(words: &[String]) -> Option<(Date, usize)> {
     None
 }
 
-/// A date begins and ends with a number or a month, not with a word that may stand in one.
+/// Whether the first and the last word of a date are numbers or months; other words occur inside dates only.
 fn is_dated(word: &str) -> bool {
     word.bytes().any(|b| b.is_ascii_digit()) || dates::month(word).is_some()
 }
@@ -116,7 +116,7 @@ fn quantity_at(words: &[String], at: usize) -> Option<(Quantity, usize)> {
     Some((Quantity { value: value * factor + offset, dimension, text, rough }, used))
 }
 
-/// What a number counts: the first noun behind it, as far as that can be said; of an ordinal, the order of it.
+/// The dimension of a number without a unit: a count of the next noun, guessed without a parser, or an order of it for an ordinal.
 fn counted(words: &[String], at: usize, ordinal: bool) -> Dimension {
     const SKIPPED: [&str; 11] =
         ["of", "and", "the", "new", "more", "other", "different", "full", "public", "additional", "or"];

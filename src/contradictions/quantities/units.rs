@@ -26,7 +26,7 @@ pub(super) enum Dimension {
     Percent,
     /// Minutes after midnight.
     Clock,
-    /// Things of this name (its stem); empty where the text names none beside the number.
+    /// A count of things of this name (its stem); empty where the text names none after the number.
     Count(String),
     /// A position in an order.
     Order(String),

@@ -12,7 +12,7 @@ pub(super) const STOP: &[&str] = &[
     "down", "again", "once", "per", "via", "s", "t", "d", "ll", "re", "ve", "m", "one", "now",
 ];
 
-/// Words that negate what stands beside them.
+/// Negations.
 #[rustfmt::skip]
 pub(super) const NEGATIONS: &[&str] = &[
     "not", "no", "never", "none", "neither", "nor", "without", "cannot", "nobody", "nothing", "nowhere", "isn't", "aren't",
@@ -21,20 +21,20 @@ pub(super) const NEGATIONS: &[&str] = &[
     "denied", "rarely", "hardly",
 ];
 
-/// A word that says that something is not settled or has not happened.
+/// Words of plans, proposals and estimates.
 #[rustfmt::skip]
 pub(super) const PLANS: &[&str] = &[
     "proposed", "propose", "proposes", "planned", "plans", "draft", "intended", "budgeted", "estimated", "expected", "suggested",
 ];
 
-/// Verbs that report what somebody says, before "that".
+/// Reporting verbs; before "that" they introduce reported speech.
 #[rustfmt::skip]
 pub(super) const REPORTS: &[&str] = &[
     "say", "says", "said", "claim", "claims", "claimed", "write", "writes", "wrote", "state", "states", "stated", "report",
     "reports", "reported", "believe", "believed", "thought", "maintains", "insists", "insisted",
 ];
 
-/// Words with which a sentence points at the one before it.
+/// Words at the beginning of a sentence that refer to the sentence before it.
 pub(super) const POINTING: [&str; 5] = ["that", "this", "it", "these", "those"];
 
 /// Words of a rule that permits something.
@@ -51,10 +51,10 @@ pub(super) const FORBIDS: &[&str] = &[
     "refrain", "avoid",
 ];
 
-/// Beginnings of words that mean the opposite of the rest.
+/// Prefixes that make a word its opposite.
 pub(super) const OPPOSING: [&str; 3] = ["un", "non", "dis"];
 
-/// Pairs of words of which a text about one thing uses one.
+/// Opposites.
 #[rustfmt::skip]
 pub(super) const OPPOSITES: &[(&[&str], &[&str])] = &[
     (&["open", "opens", "opened"], &["closed", "closes", "shut"]),
@@ -93,7 +93,7 @@ pub(super) const OPPOSITES: &[(&[&str], &[&str])] = &[
     (&["single", "alone"], &["double", "pairs", "together"]),
 ];
 
-/// Words of which each names a part that the others are no part of.
+/// Words of scopes. Each row lists parts that exclude each other, each part its words.
 #[rustfmt::skip]
 pub(super) const SCOPES: &[&[&[&str]]] = &[
     &[&["weekday", "weekdays"], &["saturday", "saturdays", "sunday", "sundays", "weekend", "weekends"]],
@@ -109,7 +109,7 @@ pub(super) const SCOPES: &[&[&[&str]]] = &[
     &[&["daytime", "day"], &["night", "overnight"]],
 ];
 
-/// A word that says that a statement is an error, or corrects one.
+/// Words that call a statement an error, or correct one.
 #[rustfmt::skip]
 pub(super) const CORRECTIONS: &[&str] = &[
     "incorrect", "incorrectly", "wrong", "wrongly", "mistake", "mistaken", "mistakenly", "erroneous", "erroneously", "error",
@@ -118,7 +118,7 @@ pub(super) const CORRECTIONS: &[&str] = &[
     "inaccurate", "confused", "disputed", "claimed", "rumour", "rumor", "supposedly", "allegedly",
 ];
 
-/// A word that says that something changed, or was going to be.
+/// Words of a change, made or planned.
 #[rustfmt::skip]
 pub(super) const CHANGES: &[&str] = &[
     "previously", "formerly", "former", "until", "replaced", "replaces", "replacing", "supersede", "supersedes", "superseded",
@@ -128,7 +128,7 @@ pub(super) const CHANGES: &[&str] = &[
     "before",
 ];
 
-/// Words of which one says that a sentence is about the past.
+/// Words of a sentence about the past.
 #[rustfmt::skip]
 pub(super) const PAST: &[&str] = &[
     "was", "were", "had", "did", "then", "ago", "wasn't", "weren't", "didn't", "hadn't", "became", "began", "bought", "bred", "built",
@@ -136,14 +136,14 @@ pub(super) const PAST: &[&str] = &[
     "sang", "saw", "sold", "spent", "stood", "took", "taught", "went", "won", "wrote",
 ];
 
-/// Words of which one says that a sentence is about the present or the future, whatever else it says.
+/// Words of a sentence about the present or the future. They outweigh [`PAST`].
 #[rustfmt::skip]
 pub(super) const PRESENT: &[&str] = &[
     "is", "are", "has", "have", "can", "cannot", "may", "must", "will", "shall", "should", "does", "do", "isn't", "aren't", "can't",
     "doesn't", "don't", "won't", "now", "today",
 ];
 
-/// Verbs before which a sentence names what it is about.
+/// Common verbs; the words before them name the subject.
 #[rustfmt::skip]
 pub(super) const VERBS: &[&str] = &[
     "is", "are", "was", "were", "has", "have", "had", "can", "could", "may", "might", "must", "will", "would", "shall", "should",

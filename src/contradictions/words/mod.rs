@@ -9,7 +9,7 @@ use lists::{
 use std::collections::BTreeSet;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Content words behind a negation that it negates.
+/// Number of content words after a negation that count as negated.
 const NEGATED: usize = 2;
 
 /// The parts of a sentence that are compared.
@@ -28,7 +28,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Those of `text`, which begins a sentence.
+    /// The words of `text`, which begins a sentence.
     pub(super) fn of(text: &str) -> Self {
         let mut found = Self::default();
         let text = text.replace('\u{2019}', "'");
@@ -76,7 +76,7 @@ impl Words {
         })
     }
 
-    /// Whether the two speak of different parts: as far as a list of such words goes.
+    /// Whether the two are about different parts of one thing, by the words in [`SCOPES`].
     pub(super) fn other_scope(&self, other: &Self) -> bool {
         let parts = |words: &Self, scope: &[&[&str]]| -> Vec<usize> {
             let uses = |part: &&[&str]| words.all.iter().any(|word| part.contains(&word.as_str()));
@@ -99,13 +99,13 @@ impl Words {
         negates(self, other) || negates(other, self) || self.permits().zip(other.permits()).is_some_and(|(a, b)| a != b)
     }
 
-    /// Whether it is a rule that permits something, or one that forbids something.
+    /// Whether it is a rule that permits something (true) or forbids something (false); `None` for other sentences.
     fn permits(&self) -> Option<bool> {
         let uses = |list: &[&str]| self.all.iter().any(|word| list.contains(&word.as_str()));
         if self.negations > 0 || uses(FORBIDS) { Some(false) } else { uses(PERMITS).then_some(true) }
     }
 
-    /// Whether exactly one of the two negates.
+    /// Whether exactly one of the two has an odd number of negations.
     pub(super) fn negate(&self, other: &Self) -> bool {
         self.negations % 2 != other.negations % 2
     }
@@ -115,34 +115,34 @@ impl Words {
         self.all.iter().any(|word| CORRECTIONS.contains(&word.as_str()))
     }
 
-    /// Whether it begins by pointing at the sentence before it, and calls that an error.
+    /// Whether it begins with a reference to the sentence before it and calls something an error.
     pub(super) fn corrects_what_is_before(&self) -> bool {
         self.all.first().is_some_and(|first| POINTING.contains(&first.as_str())) && self.corrects()
     }
 
-    /// Whether it reports what somebody says: "the guide says that".
+    /// Whether it has reported speech: "the guide says that".
     pub(super) fn reports(&self) -> bool {
         self.all.windows(2).any(|two| REPORTS.contains(&two[0].as_str()) && two[1] == "that")
     }
 
-    /// Whether it speaks of something that is not settled or has not happened.
+    /// Whether it is about a plan, a proposal or an estimate.
     pub(super) fn plans(&self) -> bool {
         self.all.iter().any(|word| PLANS.contains(&word.as_str()))
     }
 
-    /// Whether it says that something changed or was to change.
+    /// Whether it says that something changed or was planned to change.
     pub(super) fn changes(&self) -> bool {
         self.all.iter().any(|word| CHANGES.contains(&word.as_str()))
     }
 
-    /// Whether it is about the past alone, as far as its verbs say.
+    /// Whether it is about the past alone, by its verbs.
     pub(super) fn is_past(&self) -> bool {
         let uses = |list: &[&str]| self.all.iter().any(|word| list.contains(&word.as_str()));
         let ends = || self.all.iter().any(|word| word.len() > 4 && word.ends_with("ed"));
         !uses(PRESENT) && (uses(PAST) || ends())
     }
 
-    /// Stems of the content words before its first verb of a list of the commonest; of the first three where it has none of these.
+    /// Stems of the subject's words: the content words before the first of [`VERBS`], or the first three content words.
     pub(super) fn head(&self) -> BTreeSet<String> {
         let says = |word: &&String| {
             !is_stop(word) && !NEGATIONS.contains(&word.as_str()) && word.chars().any(char::is_alphabetic)
@@ -174,14 +174,14 @@ fn possessed(word: &str) -> &str {
     word.strip_suffix("'s").unwrap_or(word)
 }
 
-/// A word without its commonest English endings. It need not be a word.
+/// A word without a common English ending. The result need not be a word.
 pub(super) fn stem(word: &str) -> String {
     let endings = ["ations", "ation", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "s", "ly", "e", "y"];
     let cut = endings.iter().find_map(|ending| word.strip_suffix(ending).filter(|rest| rest.chars().count() > 2));
     cut.unwrap_or(word).to_owned()
 }
 
-/// The share of words that two sets have in common, weighted by `weight`: of all words, and of the smaller set's.
+/// The weighted share of the words that two sets have in common: of all words, and of the smaller set.
 pub(super) fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>, weight: impl Fn(&str) -> f64) -> (f64, f64) {
     let sum = |words: &mut dyn Iterator<Item = &String>| words.map(|word| weight(word)).sum::<f64>();
     let common = sum(&mut a.intersection(b));

@@ -1,4 +1,4 @@
-//! Records beside each other: metrics with intervals, differences by question, costs by role, questions that changed.
+//! Records side by side: metrics with intervals, differences by question, costs by role, questions that changed.
 //!
 //! Questions are paired by id and content. The first record is the one that the others are compared with.
 
@@ -124,7 +124,7 @@ pub struct Cost {
 /// The selection of questions and metrics to compare.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Slices beside the whole.
+    /// Slices to compare besides all questions.
     pub slices: Vec<String>,
     /// Metrics by name; empty takes the headlines, "all" takes every one.
     pub metrics: Vec<String>,

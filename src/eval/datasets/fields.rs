@@ -88,7 +88,7 @@ pub(super) fn host(url: &str) -> Option<String> {
     (host.contains('.') && !host.contains(char::is_whitespace)).then(|| host.to_owned())
 }
 
-/// A label without an answer of its own.
+/// A label without an answer.
 pub(super) fn kind(kind: &str) -> Option<Label> {
     Some(Label { kind: kind.to_owned(), answer: String::new() })
 }

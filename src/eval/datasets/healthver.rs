@@ -1,4 +1,4 @@
-//! HealthVer: pairs of a health claim and a piece of evidence, with how the one relates to the other. CSV.
+//! HealthVer: pairs of a health claim and a piece of evidence, each with their relation. CSV.
 
 use super::{Item, Row, fields};
 use crate::error::Result;
@@ -21,7 +21,7 @@ const LABELS: [(&str, ClaimRelation); 3] = [
     ("neutral", ClaimRelation::Irrelevant),
 ];
 
-/// The question is the one that the claim was found for, or the claim where the row has none.
+/// The question is the row's, for which the claim was found; the claim itself where the row has none.
 fn read(item: &Item) -> Result<Question> {
     let object = &item.object;
     let claim = object.full_string("claim")?;

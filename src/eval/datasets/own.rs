@@ -63,7 +63,7 @@ pub(super) fn misnamed(object: &Object) -> Option<String> {
     })
 }
 
-/// The same letters but for one that is wrong, missing, added or exchanged with its neighbour.
+/// Whether two names differ in one letter: wrong, missing, added or exchanged with its neighbour.
 fn misspelt(typed: &str, name: &str) -> bool {
     let (a, b): (Vec<char>, Vec<char>) = (typed.chars().collect(), name.chars().collect());
     if a.len() < 4 || a.len().abs_diff(b.len()) > 1 {

@@ -165,7 +165,7 @@ pub(super) fn without_bare_numbers(text: &str) -> Cow<'_, str> {
     let mut scanner = Scanner { bytes: text.as_bytes(), at: 0, line: 1 };
     while let Some(b) = scanner.peek() {
         if b == b'"' {
-            // A string without an end: the parser will say so.
+            // A string without an end: the parser reports it.
             let _ = scanner.string();
             continue;
         }

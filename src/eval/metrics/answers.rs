@@ -2,7 +2,7 @@
 //!
 //! **Matching** is that of [`gold`](crate::answers::gold), by default by containment. Wrong answers are matched in the same way,
 //! so a list of everything that the documents say loses its exact match to the wrong ones. Where a gold answer contains a wrong
-//! one ("New York City", "New York"), this rule can never be satisfied; the rule of equality can, and is reported beside it.
+//! one ("New York City", "New York"), this rule can never be satisfied; the rule of equality, which is reported too, can.
 //!
 //! **Required answers.** All gold answers, or one of them ([`Gold::required`]). Where one is enough, recall is 1 as soon
 //! as any is given.

@@ -1,5 +1,5 @@
 //! Calibration of labels: how often labels of a probability are right (Guo et al., 2017, "On Calibration of Modern Neural
-//! Networks", section 2: reliability by bins, expected calibration error), and what a least probability does to precision.
+//! Networks", section 2: reliability by bins, expected calibration error), and precision by least probability.
 //!
 //! Labels take part that have a probability ([`crate::question::DocumentLabel::probability`]) and that the dataset labels too:
 //! as they were given, also those that were not sure enough to count.

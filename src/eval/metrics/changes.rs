@@ -100,8 +100,8 @@ pub(crate) fn is_answered_again(record: &QuestionRecord) -> bool {
     record.calls.iter().any(|call| call.prompt == "regenerated_rag/again.jinja")
 }
 
-/// Of questions answered again, those revised in this way, and all. An answer that was given again stands alone, one that was
-/// changed has the first answer as rejected.
+/// Of questions answered again, those revised in this way, and all. A kept answer has no rejected ones; a changed one lists the
+/// first answer as rejected.
 ///
 /// An answer is right by [`judgement::exact`]. A free answer that a judge judged is right where the judge found it truthful,
 /// since a free answer seldom has the words of a gold one; it is kept where its verdict is. `None` without gold, and where no

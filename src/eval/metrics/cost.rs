@@ -73,7 +73,7 @@ pub fn tokens(record: &QuestionRecord, kind: fn(&Usage) -> usize) -> Option<f64>
     Some(record.calls.iter().map(|call| kind(&call.usage) as f64).sum())
 }
 
-/// Tokens of all replies, also of calls that were not made: a call has those of the earlier equal one, whose reply it is.
+/// Tokens of all replies. A call that was not made counts the tokens of the reply that it reused.
 #[must_use]
 pub(crate) fn reply_tokens(record: &QuestionRecord) -> Option<f64> {
     let of = |call: &CallRecord| {

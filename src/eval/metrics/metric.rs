@@ -1,4 +1,4 @@
-//! The definition of a metric: its name, formula and source, and how its value over a run follows from its questions.
+//! The definition of a metric: name, formula, source, and how a run's value is computed from its questions.
 
 use crate::transcript::QuestionRecord;
 
@@ -23,7 +23,7 @@ pub struct Metric {
     pub title: Option<&'static str>,
     /// Records are compared by it where no metric is named.
     pub is_headline: bool,
-    /// Its place in the short table of scores, from 1.
+    /// Its rank in the short table of scores, from 1.
     pub rank: Option<u8>,
 }
 
@@ -34,7 +34,7 @@ pub enum Better {
     More,
     /// The smaller one.
     Less,
-    /// Neither: it describes.
+    /// Neither: the metric only describes.
     Neither,
 }
 

@@ -24,7 +24,7 @@ pub const INLINE: u32 = 2;
 /// How every record's first line starts: serde writes a struct's fields in their order.
 pub(super) const MARK: &str = "{\"moot_record\":";
 
-/// A record's first line: everything that the questions below it have in common.
+/// A record's first line: everything that its questions have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// [`VERSION`]; also marks the line as a header.
@@ -59,7 +59,7 @@ pub struct Header {
     /// The index searched, if the method retrieves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retriever: Option<RetrieverIdentity>,
-    /// The user's request to it: number of passages, and filters.
+    /// Its settings: number of passages, and filters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<Wanted>,
     /// The file of source weights that votes carry.

@@ -108,7 +108,7 @@ pub(super) struct CallLine {
     pub(super) times: Times,
 }
 
-/// The fields of a question's line beside its record.
+/// The fields of a question's line besides its record.
 #[derive(Deserialize)]
 pub(super) struct QuestionEnd {
     #[serde(default)]
@@ -129,8 +129,8 @@ pub(super) fn call(chain: &mut Chain, of: &str, entry: usize, call: &CallRecord,
     chain.link_with(&content, Some(&times))
 }
 
-/// The line of a question whose calls are the entries `entries` of its journal; the `last` one of a run says so, since the
-/// hashes alone do not show that lines behind it were cut off.
+/// The line of a question whose calls are the entries `entries` of its journal. The `last` one of a run is marked, since hashes
+/// alone do not show that later lines were cut off.
 pub(super) fn question(
     chain: &mut Chain,
     record: &QuestionRecord,

@@ -27,7 +27,7 @@ pub type Journal = HashMap<String, Vec<Journaled>>;
 
 /// An open record; iterating gives its questions. One that was recorded with an error may come again later.
 ///
-/// A last line that a kill cut short is left out and told by [`Record::torn`]; any other line that is not what it should be
+/// A last line that a kill cut short is left out and reported by [`Record::torn`]; any other line that is not what it should be
 /// is an error. [`Reader::altered`] lists the lines that can be read and whose hash is wrong.
 pub struct Reader<R = BufReader<File>> {
     lines: R,
@@ -294,7 +294,7 @@ pub struct Record {
     pub torn: bool,
 }
 
-/// What a record's file has beside its questions.
+/// What a record's file has besides its questions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Ledger {
     /// Lines that are not as they were written; see [`Reader::altered`].
@@ -331,7 +331,7 @@ pub(super) fn altered(path: &Path, line: usize) -> MootError {
 }
 
 impl Record {
-    /// Whether the run that wrote it ended: its last line says so, or all questions of the dataset are there.
+    /// Whether the run that wrote it ended: its last line is marked, or it has all questions of the dataset.
     #[must_use]
     pub fn is_whole(&self, ledger: &Ledger) -> bool {
         let all = |dataset: &DatasetIdentity| dataset.questions == self.questions.len();
@@ -346,7 +346,7 @@ impl Record {
         Ok(Self::read_whole(path)?.0)
     }
 
-    /// As [`Record::read`], with what the file has beside its questions.
+    /// As [`Record::read`], with what the file has besides its questions.
     ///
     /// # Errors
     /// As [`Record::read`]. Altered lines are no error here: see [`Ledger::check`].

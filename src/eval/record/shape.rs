@@ -30,7 +30,7 @@ pub(super) enum Behind {
 /// Why a line does not have the shape.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// It is no JSON. A last line like this was cut short.
+    /// No JSON. A last line like this was cut short.
     NoJson(String),
     /// Expected and found.
     Wrong(String, String),

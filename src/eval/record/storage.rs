@@ -17,7 +17,7 @@ pub trait Storage: Send {
     /// The system's.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Ends the file after `length` bytes; writing goes on from there.
+    /// Truncates the file to `length` bytes; later writes follow these.
     ///
     /// # Errors
     /// The system's.

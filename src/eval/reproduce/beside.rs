@@ -1,4 +1,4 @@
-//! Numbers of records beside those of a table.
+//! Numbers of records next to those of a table.
 
 use super::table::{Column, Derivation, Needed, PaperTable, Row};
 use crate::error::Result;
@@ -14,7 +14,7 @@ use serde::Serialize;
 /// The embedder of the tables that search a corpus.
 const EMBEDDER: &str = "e5-base-v2";
 
-/// One number of the paper beside ours.
+/// A number of the paper, and ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Beside {
     /// The row's name.
@@ -27,13 +27,13 @@ pub struct Beside {
     pub published: Vec<(&'static str, f64)>,
     /// Ours, on the paper's scale; `None` where there is no record, or none of its questions has a value.
     pub ours: Option<Estimate>,
-    /// The model of ours.
+    /// The model that our number was measured with.
     pub model: Option<String>,
     /// How the row or its record differs from the paper.
     pub deviates: Vec<String>,
 }
 
-/// A number of the paper's text beside ours.
+/// A number of the paper's text, and ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DerivedBeside {
     /// What it is.
@@ -122,7 +122,7 @@ fn deviations(table: &PaperTable, row: &Row, header: Option<&Header>) -> Vec<Str
     }
     if !header.own_prompts.is_empty() {
         let names: Vec<&str> = header.own_prompts.keys().map(String::as_str).collect();
-        all.push(format!("prompts of one's own: {}", names.join(", ")));
+        all.push(format!("custom prompts: {}", names.join(", ")));
     }
     if header.settings.free_form {
         all.push("replies were not constrained by a grammar".to_owned());

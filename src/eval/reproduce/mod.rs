@@ -1,4 +1,4 @@
-//! The papers' tables and figures: what they need, what they report, and records beside their numbers.
+//! The papers' tables and figures: what they need, what they report, and the numbers of records next to theirs.
 
 mod beside;
 mod figure;

@@ -131,7 +131,7 @@ pub struct Row {
     pub switches: &'static [(&'static str, &'static str)],
     /// How the row differs from the paper; empty where it does not.
     pub note: &'static str,
-    /// What it needs beside the datasets; such a row runs only where `--row` names it. Empty for nothing.
+    /// What it needs besides the datasets; such a row runs only where `--row` names it. Empty for nothing.
     pub needs: &'static str,
     /// It votes with weights of sources, so it needs `--source-weights`.
     pub weighs: bool,
@@ -160,7 +160,7 @@ impl Row {
         Self { note, ..self }
     }
 
-    /// The row with what it needs beside the datasets.
+    /// The row with what it needs besides the datasets.
     pub(super) const fn needs(self, needs: &'static str) -> Self {
         Self { needs, ..self }
     }

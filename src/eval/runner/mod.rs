@@ -120,7 +120,7 @@ fn record_all(
             state.stopping = work.run.stop.load(Ordering::Relaxed);
         }
         let messages: Vec<(usize, Message)> = match received {
-            // What has arrived meanwhile goes to the disk in one write a record.
+            // All messages that have arrived are written at once, one write a record.
             Ok(first) => std::iter::once(first).chain(receiver.try_iter().take(AT_ONCE)).collect(),
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => return failure.map_or(Ok(()), Err),

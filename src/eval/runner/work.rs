@@ -1,4 +1,4 @@
-//! A run beside others: its questions and tools, and what the runs have in common.
+//! One of several runs side by side: its questions and tools, and the state that the runs share.
 
 use crate::eval::record::reader::Journal;
 use crate::protocol::Built;
@@ -24,12 +24,12 @@ pub struct Run<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// What runs that go side by side have in common.
+/// State shared by runs that go side by side.
 #[derive(Default)]
 pub(super) struct Flags {
     /// A run failed; no further question is started.
     pub(super) over: AtomicBool,
-    /// A record cannot be written: questions in flight are of no use.
+    /// A record cannot be written: questions in flight end with their stage.
     pub(super) lost: AtomicBool,
 }
 

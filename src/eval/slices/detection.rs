@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 /// The kind's name.
 pub(super) const NAME: &str = "detection";
 
-/// Documents of other questions beside a claim without a conflict.
+/// Number of documents of other questions that are added to a claim without a conflict.
 const OTHERS: usize = 2;
 
 const UNLABELLED: &str = "no document that is labelled as supporting an answer";

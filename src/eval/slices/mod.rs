@@ -39,7 +39,7 @@ enum Build {
     All(fn(&str, &[Question], u64) -> Slices),
 }
 
-/// Every kind there is.
+/// Every kind.
 pub static KINDS: &[Kind] = &[
     Kind {
         name: "imbalance",

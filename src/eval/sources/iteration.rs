@@ -15,7 +15,7 @@ pub struct Fit {
     pub votes: Vec<f64>,
     /// Iterations made.
     pub iterations: usize,
-    /// Whether the votes stood still.
+    /// Whether the votes converged.
     pub converged: bool,
 }
 

@@ -18,7 +18,7 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// Adds one question. A question is known again by its id and its text; the answer of a source that already answered it
+    /// Adds one question. A question is identified by its id and its text; the answer of a source that already answered it
     /// is replaced.
     pub fn add(&mut self, question: QuestionAnswers) {
         if question.answers.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::iteration::Row;
 
-/// Questions that two sources must both have answered before anything is said of the pair.
+/// Fewest questions that both sources of a pair must have answered for a finding.
 const LEAST_SHARED: usize = 5;
 /// The tail probability below which a pair's agreement is no coincidence.
 const COINCIDENCE: f64 = 0.001;

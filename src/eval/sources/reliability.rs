@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 pub enum Prior {
     /// Beta(2 w / (1 - w), 2), whose mean is w.
     Beta(f64),
-    /// So many spammers (0.1); the others are hammers (0.9).
+    /// This many spammers (0.1); the others are hammers (0.9).
     SpammerHammer(usize),
 }
 

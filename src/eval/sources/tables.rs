@@ -123,10 +123,10 @@ pub struct Spent {
     pub tokens: f64,
 }
 
-/// The cost of asking so many sources.
+/// The cost of asking this many sources.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// The first so many sources of each question.
+    /// Number of sources, the first of each question.
     pub sources: usize,
     /// All of them are asked (WMV).
     pub all: Spent,

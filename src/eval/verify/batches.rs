@@ -1,7 +1,7 @@
-//! Builds verification batches: one with all calls in another order, then small random ones, some of a single call; fillers
-//! stand among them.
+//! Builds verification batches: one with all calls in another order, then small random ones, some of a single call. Filler calls
+//! are mixed in.
 //!
-//! Prompts are therefore divided into other steps, since a prompt gets the room that the others leave in a step, and
+//! Prompts are thus divided into other steps, since a prompt gets the tokens that the others leave in a step, and
 //! the prefix tree holds other pages: none at first, then those of earlier batches.
 
 use super::Drawn;

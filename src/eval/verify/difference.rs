@@ -54,7 +54,7 @@ pub enum What {
         /// As `recorded_text`.
         again_text: String,
     },
-    /// The text, though no token is known to: the record has no ids, or other ones than its text.
+    /// The text differs, but no token is known to: the record has no ids, or ids that do not give its text.
     Text {
         /// From 1.
         character: usize,
@@ -144,8 +144,8 @@ impl fmt::Display for Difference {
         write!(f, ", round {}, call {}, ", self.round, self.call)?;
         match self.beside {
             0 => write!(f, "alone: {}", self.what),
-            1 => write!(f, "beside 1 other: {}", self.what),
-            others => write!(f, "beside {others} others: {}", self.what),
+            1 => write!(f, "in a batch with 1 other call: {}", self.what),
+            others => write!(f, "in a batch with {others} other calls: {}", self.what),
         }
     }
 }

@@ -42,7 +42,7 @@ pub struct Sample<'a> {
 /// The result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// Whether every token is as recorded, and every log-probability the same in both batches.
+    /// Whether every token is as recorded, and every log-probability is the same in both batches.
     pub same: bool,
     /// Calls asked again.
     pub calls: usize,

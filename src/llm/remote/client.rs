@@ -186,7 +186,7 @@ impl Client {
         }
     }
 
-    /// The error of a call that failed after so many `attempts`; `late` where its time was over.
+    /// The error of a call that failed after `attempts` attempts; `late` where its time was over.
     fn error(&self, what: &str, fault: &Fault, attempts: usize, late: bool) -> MootError {
         let tried = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
         let over = if late { format!(" (a call has {:?} in all)", self.patience.total) } else { String::new() };

@@ -39,8 +39,8 @@ const MARKS: &[(Dialect, &str, &str)] = &[
 ];
 
 impl Dialect {
-    /// The kind of the server whose list of models says `owned_by` of the model. A server of which the list says nothing
-    /// known is asked for pages that one kind alone has; an error there means another kind.
+    /// The kind of the server that lists the model with `owned_by`. If that value is unknown, the endpoints in [`MARKS`] are
+    /// probed, which only one kind of server has each; an error means another kind.
     pub(super) fn detect(client: &Client, stage: &Stage, owned_by: Option<&str>) -> Self {
         match owned_by {
             Some("vllm") => return Self::Vllm,

@@ -27,8 +27,8 @@ const UTILITIES: [(&str, f64); 5] = [("1", -1.0), ("2", -0.5), ("3", 0.0), ("4",
 /// The decision about documents: they are to be read, or not.
 const DECISIONS: [&str; 2] = ["yes", "no"];
 
-/// The probability of "yes" beside that of "no" as the decision about documents. A model that scores no text decides by its
-/// reply, as 1 or 0.
+/// The probability of "yes", normalised over "yes" and "no", as the decision about documents. A model that cannot score text
+/// decides by its reply, as 1 or 0.
 pub(super) fn retrieval(question: &Question, ctx: &mut Ctx<'_>) -> Result<f64> {
     let values = json!({ "question": question.text });
     let ask = || Ask::new("generator", RETRIEVE, values.clone(), &CHOICE).options(DECISIONS);
@@ -37,7 +37,7 @@ pub(super) fn retrieval(question: &Question, ctx: &mut Ctx<'_>) -> Result<f64> {
         let [yes, no] = [0, 1].map(|index| f64::from(scored[index].total_score()));
         return Ok(1.0 / (1.0 + exp(no - yes)));
     }
-    ctx.fall_back("the model scores no text: its decision stands for the probability");
+    ctx.fall_back("the model cannot score text: its yes or no was used as a probability of 1 or 0");
     let decided = ctx.ask(ask())?;
     match decided.parsed {
         Parsed::Choice { option, .. } => Ok(if option == 0 { 1.0 } else { 0.0 }),

@@ -84,7 +84,7 @@ pub trait Observer: Sync {
     fn taken_up(&self, document: &Document) {
         let _ = document;
     }
-    /// Something happened beside the calls.
+    /// An event other than a call.
     fn event(&self, event: &Event) {
         let _ = event;
     }

@@ -24,7 +24,7 @@ pub(crate) const AGAIN: File = prompt_file!("conflict_score/again.jinja");
 /// Tokens of a label with its quote and reason, unless the document's sentences may need more.
 const LABEL_TOKENS: usize = 256;
 
-/// Tokens of a label beside quote and reason: its markers and its word.
+/// Tokens of a label without quote and reason: its markers and its word.
 pub(super) const MARKER_TOKENS: usize = 32;
 
 /// Characters of a reason at most, as the grammar says.

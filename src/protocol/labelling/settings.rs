@@ -29,7 +29,7 @@ pub(crate) struct Labelling {
     pub quotes: Quotes,
     /// All documents of a claim in one call.
     pub together: bool,
-    /// Replies go on with a reason; only where the label stands first can it be left out.
+    /// Replies have a reason after the label; it can be left out only if the label comes first.
     pub reasons: bool,
 }
 

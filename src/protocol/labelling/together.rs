@@ -20,7 +20,7 @@ pub(crate) const TOGETHER: File = prompt_file!("conflict_score/together.jinja");
 /// Tokens of one document's line, unless its sentences may need more.
 const LINE_TOKENS: usize = 128;
 
-/// Tokens of the prompt beside claim and documents, at most.
+/// Most tokens of the prompt besides claim and documents.
 const INSTRUCTIONS: usize = 400;
 
 /// Bytes of text in a token at most, on average over a document.

@@ -1,4 +1,4 @@
-// The matrix of claims x documents. A cell shows two quotes beside each other, each in its document.
+// The matrix of claims x documents. A cell shows two quotes side by side, each in its document.
 
 const RELATIONS = { supports: ["+", "supports"], contradicts: ["−", "contradicts"], irrelevant: ["·", "says nothing of it"] };
 
@@ -18,7 +18,7 @@ function quoted(view, label, title) {
     el("div", { class: "source-text", tabindex: "0", role: "region", "aria-label": `Text of ${documentLabel(label.document, doc.name)}` }, el("p", { class: "text", dir: "auto" }, markedText(text, spans))));
 }
 
-/** The label that stands against `label` in the same claim: the first of the other side that counts. */
+/** The label opposed to `label` in the same claim: the first of the other side that counts. */
 function opposite(row, label) {
   const wanted = label.relation === "supports" ? "contradicts" : "supports";
   return row.labels.find((other) => other !== label && !other.fault && other.relation === wanted);

@@ -158,7 +158,7 @@ impl Document {
         ranges.iter().map(|range| self.origin(range, &mut locator)).collect()
     }
 
-    /// Its passages, split by `chunking`: texts in Normalization Form C without soft hyphens, positions of the text as it stands
+    /// Its passages, split by `chunking`: texts in Normalization Form C without soft hyphens, positions in the stored text
     /// in the file. A passage that begins in a later row of a table begins with the table's first row.
     #[must_use]
     pub fn passages(&self, chunking: &Chunking) -> Vec<Passage> {

@@ -218,7 +218,7 @@ impl Story {
         self.in_spans(|spans, text| spans.start_cell(1, 1, text.len()));
     }
 
-    /// Begins a cell of so many columns and rows, in a format that has no cells in the later rows: behind the cells of earlier
+    /// Begins a cell of this many columns and rows, in a format that has no cells in the later rows: behind the cells of earlier
     /// rows.
     pub(super) fn start_cell_of(&mut self, columns: usize, rows: usize) {
         self.write_above();
@@ -245,7 +245,7 @@ impl Story {
         }
     }
 
-    /// Says that the open cell is one of so many columns.
+    /// Sets the number of columns of the open cell.
     pub(super) fn widen_cell(&mut self, columns: usize) {
         self.in_spans(|spans, _| spans.widen(columns));
     }
@@ -313,7 +313,7 @@ impl Story {
 }
 
 impl Layer {
-    /// Ends a paragraph; its boxes follow where it is the outermost one.
+    /// Ends a paragraph. If it is the outermost one, its boxes are appended after it.
     fn end(&mut self) {
         let gap = if self.cells > 0 { Gap::Space } else { Gap::Paragraph };
         self.flow.widen(gap);

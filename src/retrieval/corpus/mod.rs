@@ -69,7 +69,7 @@ impl Corpus {
         Ok(Self::of(walk::walk(paths)?))
     }
 
-    /// As [`Corpus::open`], of those of `paths` that are still there. Returned beside it are the others: paths that do not
+    /// As [`Corpus::open`], of those of `paths` that still exist. Also returns the others: paths that do not
     /// exist, folders and patterns without a file to read. Of a pattern, the folder before its first wildcard is returned.
     ///
     /// # Errors

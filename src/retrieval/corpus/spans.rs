@@ -72,7 +72,7 @@ impl Spans {
         self.within_bounds(texts, length)
     }
 
-    /// Begins a cell of so many columns and rows, behind [`Spans::above`].
+    /// Begins a cell of this many columns and rows, after [`Spans::above`].
     pub(super) fn start_cell(&mut self, columns: usize, rows: usize, length: usize) {
         if let Some(table) = self.tables.last_mut() {
             table.open = Some(Open { start: length, column: table.column, columns, rows });
@@ -92,7 +92,7 @@ impl Spans {
         self.within_bounds(texts, length)
     }
 
-    /// Says that the open cell is one of so many columns.
+    /// Sets the number of columns of the open cell.
     pub(super) fn widen(&mut self, columns: usize) {
         if let Some(open) = self.tables.last_mut().and_then(|table| table.open.as_mut()) {
             open.columns = columns;

@@ -20,7 +20,7 @@ pub(super) struct Word {
     pub(super) ends: bool,
 }
 
-/// A difference: a range of words of `a` that stands against a range of words of `b`.
+/// A difference: a range of words of `a` and the range of words of `b` in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Hunk {
     a: Range<usize>,

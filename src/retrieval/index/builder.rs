@@ -251,7 +251,7 @@ impl Builder {
         if build.corpus != corpus {
             let wrong =
                 format!("expected the corpus that was stopped, {}, found {}", build.corpus.join(" "), corpus.join(" "));
-            return Err(self.wrong(wrong, "finish that one first: the same command goes on where it was stopped"));
+            return Err(self.wrong(wrong, "finish that build first: run its command again to resume it"));
         }
         let mut done = 0;
         for entry in &self.manifest.segments[build.first..] {

@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 256 << 20;
 const MAX_FAULT: usize = 300;
 /// Numbers of a vector at most.
 const MAX_DIMENSION: usize = 1 << 16;
-/// An index of so many bytes is read whole when it is opened, and compared; of a larger one, some blocks of each file.
+/// Largest index, in bytes, that is read and compared whole when it is opened; of a larger one, some blocks of each file.
 const READ_WHOLE: u64 = 32 << 20;
 
 /// The content of `manifest.json`.
@@ -262,7 +262,7 @@ impl Manifest {
         Err(MootError::Index {
             path: dir.to_owned(),
             wrong: format!("expected a finished build, found {found}"),
-            hint: "finish it first: the command that began it goes on where it was stopped".into(),
+            hint: "finish it first: run the command that began it again to resume it".into(),
         })
     }
 

@@ -164,7 +164,7 @@ fn wrong(path: &Path, expected: &str, found: &str) -> MootError {
 /// The comparison of given vectors with those of an embedder: passages that are embedded again, and what was found.
 #[derive(Debug)]
 pub(crate) struct Comparison {
-    /// Every so many passages one is embedded again.
+    /// Of this many passages one is embedded again.
     every: u64,
     /// Least cosine of a given vector to the embedder's, so far.
     least: Cell<f32>,

@@ -20,7 +20,7 @@ const UNSUPPORTED_VERSION: i32 = -32022;
 pub(super) enum Revision {
     /// The client has called `initialize`, or is about to.
     Initialized,
-    /// The request stands alone.
+    /// No session: each request carries its revision.
     Stateless,
 }
 

@@ -168,7 +168,7 @@ mod tests {
             let record = QuestionRecord { conclusion: Some(conclusion), ..QuestionRecord::default() };
             text(&Answered::of("moot", &record).unwrap())
         };
-        assert_eq!(told(Conclusion::default()), "Unknown: no answer was held to be right.\n\n");
+        assert_eq!(told(Conclusion::default()), "Unknown: no answer was judged right.\n\n");
         let malformed = told(Conclusion { malformed: true, ..Conclusion::default() });
         assert_eq!(malformed, "No answer: the concluding reply does not keep its format.\n\n");
         let refused = told(Conclusion { refused: vec!["1913".into()], ..Conclusion::default() });

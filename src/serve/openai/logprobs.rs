@@ -19,7 +19,7 @@ impl Body {
         };
         match (wanted, self.top_logprobs.unwrap_or(0)) {
             (false, 0) => Ok(None),
-            (false, top) => Err(Refusal::field("top_logprobs", "logprobs true beside it", top)),
+            (false, top) => Err(Refusal::field("top_logprobs", "\"logprobs\": true as well", top)),
             (true, top) => bounded("top_logprobs", top),
         }
     }

@@ -16,7 +16,7 @@ export function make(name, attributes = {}, ...children) {
 
 export const show = (element, shown = true) => { element.hidden = !shown; };
 
-// `text` with each of `quotes` marked where it stands.
+// `text` with each of `quotes` marked.
 export function marked(text, quotes) {
   const spans = quotes.map((quote) => [text.indexOf(quote), quote.length]).filter(([at]) => at >= 0);
   spans.sort((a, b) => a[0] - b[0]);

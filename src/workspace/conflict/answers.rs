@@ -5,7 +5,7 @@ use crate::protocol::labelling::decomposer::statement;
 use crate::question::{Answer, Claim, Document, Question};
 use crate::transcript::{CallRecord, QuestionRecord};
 
-/// A question that is asked by hand.
+/// A question without a dataset.
 pub(crate) fn by_hand(responses: Vec<String>) -> Question {
     Question { id: "asked".into(), responses, ..Question::default() }
 }
@@ -52,8 +52,8 @@ pub(crate) fn of_answer(record: &QuestionRecord, others: Option<&[Document]>) ->
     Some(Question { id, text, documents, slices, gold: question.gold.clone(), ..by_hand(vec![response]) })
 }
 
-/// A recorded answer whose question has right answers, for the judges. "Unknown" is judged as such; a malformed answer is not judged,
-/// and counts as neither truthful nor informative.
+/// A recorded answer whose question has right answers, for the judges. "Unknown" is judged as such; a malformed answer is not
+/// judged, and counts as neither truthful nor informative.
 pub(crate) fn to_be_judged(record: &QuestionRecord) -> Option<Question> {
     let conclusion = record.conclusion.as_ref().filter(|conclusion| !conclusion.malformed)?;
     judged(record, &conclusion.answers)

@@ -1,5 +1,5 @@
-//! Metrics of any run that need a model: ConflictScore, and the judges of free answers. The answers of records are labelled
-//! once, in a record beside each.
+//! Metrics of any run that need a model: ConflictScore, and the judges of free answers. The answers of a record are labelled
+//! once, in a second record in the same folder.
 
 use super::answers::{first_to_be_judged, to_be_judged, to_be_labelled};
 use crate::error::{MootError, Result};
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy)]
 pub(crate) struct Metric {
     method: &'static str,
-    /// Of the record beside: "conflict" for `NAME.conflict.jsonl`.
+    /// Ending of the second record: "conflict" for `NAME.conflict.jsonl`.
     suffix: &'static str,
     /// The role whose model is named in the line that is printed.
     role: &'static str,
@@ -84,11 +84,11 @@ pub(crate) const JUDGE: Metric = Metric {
     ],
 };
 
-/// `records` with what `metric` finds of their answers, by the models, the classifier and the switches of `options`. No model
-/// is loaded where all labels are there already.
+/// `records` with the results of `metric` for their answers, by the models, the classifier and the switches of `options`. No model
+/// is loaded if all labels exist already.
 ///
 /// # Errors
-/// Labels of other answers or by other switches beside a record; a model that cannot be opened; a call that fails.
+/// Existing labels of other answers or by other switches; a model that cannot be opened; a call that fails.
 pub(crate) fn labelled(
     records: Vec<Record>,
     metric: Metric,
@@ -125,7 +125,7 @@ pub(crate) fn labelled(
     found.collect()
 }
 
-/// Whether `beside` has the labels of all `questions`.
+/// Whether `beside`, the second record, has the labels of all `questions`.
 fn is_complete(beside: &Path, questions: &[Question], method: &MethodPlan) -> Result<bool> {
     if questions.is_empty() {
         return Ok(true);
@@ -159,7 +159,7 @@ fn is_complete(beside: &Path, questions: &[Question], method: &MethodPlan) -> Re
     Ok(complete)
 }
 
-/// `record` with what `beside` has of its answers.
+/// `record` with the results in `beside`, the second record.
 fn with_found(
     metric: Metric,
     mut record: Record,

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 /// Tests `device`, unless this program passed on such a card before. Where products of blocks alone are wrong, quantised
-/// weights are widened from now on, and `notice` says so.
+/// weights are widened from now on, and `notice` gets a line.
 ///
 /// # Errors
 /// [`MootError::Usage`] with what is wrong.
@@ -52,7 +52,7 @@ fn described(device: &Device) -> Result<Option<String>> {
     kernels::gpu_description(device).map_err(failed)
 }
 
-/// The file that says that this program passed on a card of this description.
+/// The file that marks that this program passed on a card of this description.
 fn passed(description: &str) -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let about = program.metadata().ok()?;

@@ -55,8 +55,8 @@ pub struct Purpose<'a> {
     pub method: &'a str,
     /// Its roles.
     pub roles: &'a [&'a str],
-    /// What every model must be able to do. A model on this machine can do everything; a server is asked before any other
-    /// model is loaded.
+    /// Capabilities that every model needs. A local model has all; servers are checked before a local model is
+    /// loaded.
     pub needs: Capabilities,
 }
 
@@ -85,7 +85,7 @@ pub fn open_all(
             if !missing.is_empty() {
                 let missing = missing.join(", ");
                 return Err(MootError::Usage(format!(
-                    "{method} needs {missing}: the server at {name} does not give them"
+                    "{method} needs {missing}, which the server at {name} does not support"
                 )));
             }
             models[index] = Some(remote);
@@ -198,7 +198,7 @@ fn remote(name: &str, options: &Options, cancel: Cancel) -> Result<Remote> {
 
 fn check_offline(address: &Address, options: &Options) -> Result<()> {
     if options.offline && !address.is_loopback() {
-        return Err(MootError::Usage(format!("{address} is not on this machine, and the network is not to be used")));
+        return Err(MootError::Usage(format!("{address} is on another machine, and the network is off (--offline)")));
     }
     Ok(())
 }

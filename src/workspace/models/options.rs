@@ -48,8 +48,8 @@ pub fn best_device() -> candle_core::Result<(Device, DType)> {
     }
 }
 
-/// The recipe of the arithmetic, as recorded. All instruction sets of the CPU give the same bits; other devices are not
-/// promised to.
+/// The recipe of the arithmetic, as recorded. All instruction sets of the CPU give the same bits; other devices have no such
+/// guarantee.
 #[must_use]
 pub fn recipe(load: &LoadOptions) -> String {
     let device = match &load.device {

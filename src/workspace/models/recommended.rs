@@ -1,4 +1,4 @@
-//! The model for somebody who has named none: the largest of a few of the catalog that fits this machine.
+//! `--model auto`: the largest of a few catalog models that fits this machine.
 
 use super::super::DEFAULT_MODEL;
 use crate::memory::{self, Memory};
@@ -6,12 +6,12 @@ use moot_models::memory::Footprint;
 use moot_models::source::{self, Catalog, CatalogEntry};
 use serde::Serialize;
 
-/// In place of a model's name: the one that [`best`] gives, or else [`DEFAULT_MODEL`].
+/// The name that selects the model that [`best`] gives, or else [`DEFAULT_MODEL`].
 pub const AUTO: &str = "auto";
 
 /// Instruction-tuned models under a licence without conditions of use, the largest first.
 const OFFERED: [&str; 2] = ["qwen3-8b", "qwen3-4b"];
-/// A debate of this many agents fits, with prompts and replies of this many tokens.
+/// Size of the debate for which the memory must suffice: agents, and tokens of prompt and reply of each.
 const AGENTS: usize = 8;
 const TOKENS: usize = 2048;
 
@@ -26,7 +26,7 @@ pub struct Offer {
     pub bytes: u64,
     /// Whether it is on this machine.
     pub here: bool,
-    /// How many times as many bytes a token reads as with [`DEFAULT_MODEL`]: about how many times as slow it is.
+    /// Bytes read per token relative to [`DEFAULT_MODEL`], which is about the factor by which it is slower.
     pub slower: f64,
 }
 

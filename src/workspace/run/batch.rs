@@ -50,8 +50,8 @@ impl Plan {
     /// Runs the plan's recordings with the caller's own tools, instead of those that a [`Workspace`] opens.
     ///
     /// # Errors
-    /// A record that cannot be continued, or that is removed meanwhile; requests for which the memory is too small; what ends a
-    /// run (see [`runner::run_all`]). Every reply that arrived is on the disk.
+    /// A record that cannot be continued, or that is deleted during the run; requests for which the memory is too small; errors
+    /// that end a run (see [`runner::run_all`]). Every reply that arrived is on the disk.
     pub fn run(&self, tools: Tools<'_>, control: &Control) -> Result<Vec<RunReport>> {
         let mut reports = Vec::new();
         for batch in self.batches() {
@@ -112,9 +112,9 @@ fn note_end(error: &MootError, batch: &[Recording], writers: &[Writer], progress
     if let MootError::Interrupted = error {
         let total = progress.total;
         control.note(&format!("interrupted: {done} of {total} questions are in {outputs}"));
-        control.note("the same command goes on from there");
+        control.note("run the same command to resume");
     } else if done > 0 {
-        control.note(&format!("{done} finished questions are in {outputs}; the same command goes on from there"));
+        control.note(&format!("{done} finished questions are in {outputs}; run the same command to resume"));
     }
 }
 

@@ -29,8 +29,8 @@ pub(super) fn models(typed: &str) -> Result<Vec<&str>> {
     }
 }
 
-/// The record of each method with each model: files in a folder, which is made where it is missing; the output itself where
-/// there is one of both and it is no folder.
+/// The record of each method with each model: files in a folder, which is created if needed; for one method and one model the
+/// output itself, unless it is a folder.
 ///
 /// # Errors
 /// [`MootError::Usage`] where the output cannot be a folder, where neither a record nor a table of answers is given, and for a

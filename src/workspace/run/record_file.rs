@@ -1,4 +1,4 @@
-//! The record of a run as a file: whether the output can be one, whether it is still there, what it holds at the end.
+//! The file of a run's record: checks that the output can be one, that it still exists, and counts its questions at the end.
 
 use crate::error::{MootError, Result};
 use crate::eval::record::writer::must_match;
@@ -59,8 +59,8 @@ pub(super) fn answered(path: &Path) -> Result<()> {
     Err(MootError::Unanswered { path: path.to_owned(), errors: failed.len(), questions: errors.len(), first })
 }
 
-/// One line where sources that the run retrieved have no weight in the file that was given. What questions bring is known
-/// before a run.
+/// One line where sources that the run retrieved have no weight in the file that was given. The sources of documents in the dataset
+/// are checked before a run.
 ///
 /// # Errors
 /// A record that cannot be read.
@@ -108,7 +108,7 @@ impl Watched {
             path: self.path.clone(),
             line: None,
             expected: format!("the record that this run was writing, with {done} finished questions"),
-            found: format!("{found}: it was removed meanwhile, and they are lost"),
+            found: format!("{found}: the record was deleted during the run, and these questions are lost"),
         }
     }
 }

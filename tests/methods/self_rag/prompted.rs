@@ -39,11 +39,11 @@ fn prompted_answers_from_memory_without_a_need_to_retrieve() {
     assert!(calls.len() == 3 && !calls[2].messages[0].content.contains("Document:"));
     assert!(conclusion.unwrap().answers.is_empty(), "unknown");
     assert_eq!(answer("self-rag", &prompted, &four(), &scored(-4.0)).1.len(), 19);
-    // A model that scores no text decides by its reply.
+    // A model that cannot score text decides by its reply.
     let says = |call: &Call| if prompt(call).contains("looked up") { "no".into() } else { in_words(call) };
     let llm = Scripted::new(says).with_capabilities(Capabilities { scores: false, ..Capabilities::ALL });
     let (record, _) = record(&prompted, &four(), Tools::new(&llm));
     assert_eq!(record.calls.len(), 2);
     assert_eq!(record.calls[0].format_values["options"], serde_json::json!(["yes", "no"]));
-    assert!(matches!(&record.events[..], [Event::Fallback { what, .. }] if what.contains("scores no text")));
+    assert!(matches!(&record.events[..], [Event::Fallback { what, .. }] if what.contains("cannot score text")));
 }

@@ -17,8 +17,8 @@ pub(in crate::cpu) struct NeonInts([int32x4_t; 4]);
 #[derive(Clone, Copy)]
 pub(in crate::cpu) struct NeonBytes([uint8x16_t; 4]);
 
-/// The results of `f` for each of the four registers. A closure is no call here: every function of this processor has
-/// these instructions, and `sdot` is let in where it is written.
+/// The results of `f` for each of the four registers. Closures are inlined here, since NEON is enabled in every function
+/// of an AArch64 target; `sdot`, which is not, is enabled where it is used.
 #[inline(always)]
 fn quarters<T>(f: impl Fn(usize) -> T) -> [T; 4] {
     [f(0), f(1), f(2), f(3)]

@@ -145,7 +145,7 @@ impl ChatTemplate {
     /// assistant's next turn begins. Templates that do not know `thinking` ignore it.
     ///
     /// A system message that the template does not take goes in front of the next user turn, and where roles must
-    /// alternate, turns of one role that follow each other become one; a blank line stands between.
+    /// alternate, turns of one role that follow each other become one; with a blank line between them.
     ///
     /// # Errors
     /// [`ModelError::Template`] when the template refuses the conversation, and when a content does not come out

@@ -109,7 +109,7 @@ fn before(name: &str, args: &[Value]) -> Result<()> {
     fits(made, MAX_TEXT, "bytes of text in one value")
 }
 
-/// At most so many bytes come of a format: its widths and precisions, and an argument in each of its fields.
+/// Upper bound of the bytes of a formatted text: the sum of its widths and precisions, an argument in each field, and `format`.
 fn formatted(format: &str, largest: usize) -> usize {
     let digits = format.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
     let widths = digits.map(|digits| digits.parse::<usize>().unwrap_or(usize::MAX)).fold(0, usize::saturating_add);

@@ -9,8 +9,8 @@ const AROUND: usize = 3;
 /// Most words of an answer.
 const LONGEST: usize = 8;
 
-/// What documents without a right answer have where another document has one: between the same words. Empty where no two
-/// documents are alike around it.
+/// The texts that documents without a right answer have in its position: between the same words as in a document that has it. Empty
+/// where no two documents are alike around it.
 pub(super) fn answers(documents: &[Document], right: &[String]) -> Vec<String> {
     let holds = |document: &&Document| right.iter().any(|answer| Level::Scored.contains(&document.text, answer));
     let (with, without): (Vec<&Document>, Vec<&Document>) = documents.iter().partition(holds);

@@ -65,7 +65,7 @@ pub(super) static TABLES: [PaperTable; 5] = [
         about: "strict exact match on FaithEval, AmbigDocs and RAMDocs",
         settings: &[
             "at most 3 rounds; greedy and 128 new tokens are the reference code's, the paper names neither",
-            "the scorer's rule of matching is not published; em here asks that the words stand in an answer next to each other (docs/records.md)",
+            "the scorer's rule of matching is not published; em here requires the words next to each other in an answer (docs/records.md)",
         ],
         data: &[
             FAITHEVAL,
@@ -142,7 +142,7 @@ pub(super) static TABLES: [PaperTable; 5] = [
         paper: "Retrieval-Augmented Generation with Conflicting Evidence (MADAM-RAG), figure 3 and section 6.1",
         about: "with and without the aggregator, one to three rounds",
         settings: &[
-            "the paper draws the figure and prints some of its numbers in the text; those stand here",
+            "the paper draws the figure and prints some of its numbers in the text; only those are given here",
             "table 1 and figure 3 differ for MADAM-RAG on RAMDocs (34.40 and at least 37.80); the paper does not say why",
         ],
         data: &[FAITHEVAL, RAMDOCS],

@@ -125,7 +125,7 @@ pub(super) static TABLES: [PaperTable; 9] = [
         paper: "Retrieval-Augmented Generation with Estimation of Source Reliability (RA-RAG), table 5",
         settings: &[
             "one source of reliability 0.5 and coverage 0.5; 1,600 queries",
-            "16.56 % incorrect answers to misinformation without f_align cannot be right beside 68.62 % with it, and the column adds up to 46; it is printed so",
+            "16.56 % incorrect answers to misinformation without f_align, 68.62 % with it: one must be wrong, and the column adds up to 46; printed as in the paper",
         ],
         data: &[HOTPOTQA],
         columns: &OF_HOTPOTQA,

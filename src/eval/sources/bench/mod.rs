@@ -45,7 +45,7 @@ pub enum Lies {
 pub struct Plan {
     /// p of each source: the probability that its relevant documents are factual.
     pub reliability: Vec<f64>,
-    /// Sources beside these that repeat the documents of one spammer.
+    /// Additional sources that repeat the documents of one spammer.
     pub copies: usize,
     /// r of each source, the probability that it has relevant documents; one number is that of all, and copies have the last.
     pub coverage: Vec<f64>,

@@ -78,7 +78,7 @@ fn name(random: &mut ChaCha8Rng) -> String {
 const WRONG: usize = 9;
 const DOCUMENTS: usize = 3;
 
-/// So many questions, each about a subject of its own: nine factual documents, nine wrong answers with three documents each.
+/// This many questions, each about a subject of its own: nine factual documents, nine wrong answers with three documents each.
 #[must_use]
 pub fn pools(count: usize, seed: u64) -> Vec<Pool> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -24,7 +24,7 @@ pub struct Figure {
     lines: &'static [Line],
     /// The world at an x.
     world: fn(f64) -> World,
-    /// What is shown of what was reached.
+    /// The value shown: accuracy, or number of sources asked.
     shown: Shown,
 }
 

@@ -34,7 +34,7 @@ pub const FILTERED: Reader =
 pub struct World {
     /// Sources that answer for themselves.
     pub sources: usize,
-    /// So many sources are drawn at least, and the first `sources` kept: worlds that differ in `sources` alone have the same draws
+    /// At least this many sources are drawn and the first `sources` kept: worlds that differ in `sources` alone have the same draws
     /// of the sources that both have. Spammers are anywhere among all that are drawn.
     pub drawn: usize,
     /// Their reliabilities.
@@ -43,7 +43,7 @@ pub struct World {
     pub coverage: (f64, f64),
     /// Wrong answers to a question; 1 is a single lie that all liars share.
     pub wrong: u16,
-    /// Sources beside these that repeat one spammer's answers, each answer with the probability `fidelity`; where it does
+    /// Additional sources that repeat one spammer's answers, each answer with the probability `fidelity`; where it does
     /// not, a copy answers for itself, with a spammer's reliability.
     pub copies: usize,
     /// See `copies`.
@@ -184,9 +184,9 @@ pub enum Way {
     Wmv,
     /// True reliabilities, `v = N p - 1`.
     Oracle,
-    /// The heaviest so many that answered, by estimated weights.
+    /// The heaviest this many of those that answered, by estimated weights.
     Rrss(usize),
-    /// The heaviest so many.
+    /// The heaviest this many.
     Rss(usize),
 }
 

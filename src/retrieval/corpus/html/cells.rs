@@ -6,7 +6,7 @@ use crate::retrieval::corpus::flow::Gap;
 use crate::retrieval::corpus::spans::Spans;
 
 impl Reading<'_> {
-    /// Begins a cell, behind those of earlier rows that stand in front of it.
+    /// Begins a cell, after those of earlier rows that reach into this row before it.
     pub(super) fn start_cell(&mut self, tag: &Tag) {
         self.write_above();
         let count = |name: &str| tag.value(name).and_then(|count| count.trim().parse::<usize>().ok()).unwrap_or(1);

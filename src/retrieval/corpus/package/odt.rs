@@ -16,7 +16,7 @@ use crate::unicode::baseline::Shift;
 const LEFT_OUT: &[&str] = &[
     "tracked-changes", "annotation", "note-citation", "script", "forms", "sequence-decls", "ruby-text",
 ];
-/// Elements whose paragraphs stand beside the paragraph that holds them.
+/// Elements whose paragraphs are separate from the paragraph that holds them.
 #[rustfmt::skip]
 const SHAPES: &[&str] = &[
     "frame", "custom-shape", "rect", "ellipse", "circle", "polygon", "regular-polygon", "polyline", "path", "line", "connector",
@@ -35,7 +35,7 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     refuse_encrypted(&mut package)?;
     let content = package.needed(CONTENT, WHAT)?;
     let mut reading = Reading::default();
-    // Styles are read first; the text of headers and footers, which stands among them, is not.
+    // Styles are read first; the text of headers and footers, which is stored among them, is not.
     if let Some(styles) = package.part("styles.xml")? {
         xml::read("styles.xml", &styles, &mut reading)?;
         reading.body = Story::default();

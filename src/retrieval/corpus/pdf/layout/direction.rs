@@ -1,4 +1,4 @@
-//! Reading order of a line whose letters stand from left to right.
+//! Reading order of a line whose letters are stored from left to right.
 //!
 //! Letters of Hebrew and Arabic are sorted by their position like all others, so their words come out reversed, with numbers
 //! and Latin words between them the right way round. Reordering by the rules for display (Unicode annex 9) once more undoes
@@ -15,7 +15,7 @@ pub(super) struct Item {
     pub(super) level: Option<Shift>,
 }
 
-/// Puts items that stand from left to right into reading order, in a text that is written from the right or not.
+/// Puts items that are stored from left to right into reading order, for text written from the right or from the left.
 pub(super) fn reading_order(items: Vec<Item>, from_right: bool) -> Vec<Item> {
     let first = |item: &Item| item.text.chars().next().unwrap_or(' ');
     if !items.iter().any(|item| is_from_right(first(item))) {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// Minimum width of a gutter, and of the gap between two cells, in letter heights.
 pub(super) const GUTTER: f64 = 0.7;
-/// Minimum width of a gutter beside so many rows at least on both sides.
+/// Minimum width of a gutter, by the least number of rows on its two sides.
 const WIDTHS: [(usize, f64); 4] = [(6, GUTTER), (4, 1.0), (3, 1.3), (2, 1.5)];
 /// Strips that are followed from row to row.
 const MAX_STRIPS: usize = 64;

@@ -1,7 +1,7 @@
 //! Whether the text at both sides of a gutter is two columns or the cells of a table's rows.
 //!
 //! Columns have lines of several words that go on from line to line; often the lines of two columns are not on one level,
-//! and they are drawn one column after the other. Cells are short, begin anew, and stand beside each other. Either can be
+//! and they are drawn one column after the other. Cells are short, begin anew, and lie side by side. Either can be
 //! drawn row by row.
 
 use super::glyph::Glyph;

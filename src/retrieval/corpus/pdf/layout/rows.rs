@@ -150,7 +150,7 @@ fn levelled(mut rows: Vec<Row>) -> Vec<Row> {
     rows.into_iter().filter_map(|row| Row::new(row.words)).collect()
 }
 
-/// The row of the word that `word` of row `at` is raised or lowered beside, if it is.
+/// The row of the word to which `word` of row `at` is a superscript or a subscript, if any.
 fn base_of(word: &Word, at: usize, rows: &[Row]) -> Option<(usize, Shift)> {
     let near = |index: &usize| (rows[*index].y - word.y).abs() < word.size.max(rows[*index].size);
     let above = (0..at).rev().take_while(near).take(NEAR_ROWS);
@@ -167,7 +167,7 @@ fn level_beside(word: &Word, row: &Row) -> Option<Shift> {
         let reach = if word.size <= 0.85 * base.size { 0.6 } else { 0.15 };
         (-0.3..reach).contains(&gap)
     });
-    // The mark of a note stands in front of its text.
+    // The mark of a note comes before its text.
     let after = || {
         row.words[behind..].iter().take(NEAR_ROWS).find(solid).filter(|base| {
             let gap = (base.x0 - word.x1) / base.size;
@@ -186,7 +186,7 @@ fn level_beside(word: &Word, row: &Row) -> Option<Shift> {
     }
 }
 
-/// Moves a large first letter, which stands on a later row, to the row that it begins.
+/// Moves a large first letter (a drop cap), whose baseline is that of a later row, to the row that it begins.
 fn drop_caps(mut rows: Vec<Row>) -> Vec<Row> {
     let mut moves = Vec::new();
     for (at, row) in rows.iter().enumerate() {

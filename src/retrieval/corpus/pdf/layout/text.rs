@@ -104,7 +104,7 @@ fn items(row: &Row, glyphs: &[Glyph]) -> Vec<Item> {
                 continue;
             }
             let gap = (word.x0 - last.x1) / word.size.max(last.size);
-            // A mark of a note stands a little away from its word.
+            // There is a small gap between a word and the mark of its note.
             let least = if word.level.is_some() && last.level.is_none() { 0.6 } else { WORD };
             if is_spaced || gap > least {
                 let level = word.level.filter(|_| word.level == last.level);
