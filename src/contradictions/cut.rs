@@ -22,6 +22,12 @@ const HEADING: usize = 8;
 const OF_THE_TEXT: &[&str] =
     &["author", "by", "cc", "date", "from", "last updated", "published", "source", "subject", "to", "updated"];
 
+/// What a line says of the text itself: "This page was last edited on 2 August 2020."
+const EDITED: &[&str] = &["changed", "edited", "modified", "reviewed", "revised", "updated"];
+
+/// Most words of such a line.
+const EDITED_WORDS: usize = 14;
+
 /// Fewest words on each side of a semicolon that separates two statements.
 const CLAUSE: usize = 4;
 
@@ -63,7 +69,7 @@ pub(super) fn cut(text: &str, marks: &Marks) -> Vec<Cut> {
             continue;
         }
         table = None;
-        if own.ends_with('?') || is_rule(own) || !is_sentence(own) {
+        if own.ends_with('?') || is_rule(own) || !is_sentence(own) || is_of_the_text(own) {
             continue;
         }
         let heading = path(&headings);
@@ -210,7 +216,8 @@ mod tests {
 
     #[test]
     fn titles_salutations_and_lines_about_the_text_state_nothing() {
-        let text = "PRESS RELEASE Wildlife Trust, 22 July 2019\n\nLast updated: 11 January 2024\n\n*An essay by Ada Brook*\n\n\
+        let text = "PRESS RELEASE Wildlife Trust, 22 July 2019\n\nLast updated: 11 January 2024\n\nThis page was last edited on \
+                    2 August 2020.\n\n*An essay by Ada Brook*\n\n\
                     Dear Dr Brook,\n\nOpened: 1790 by Ada Brook\n\n- 80 seats in the hall\n\n2. 12 seats in the attic\n\n**Did it burn?** It burnt **down in 1811.**\n";
         let expected = [
             ("", "Opened: 1790 by Ada Brook"),
