@@ -20,6 +20,7 @@ mod options;
 mod plan;
 mod ranges;
 mod recorded;
+mod reranker;
 mod run;
 mod shared;
 mod single;
@@ -44,6 +45,8 @@ pub use options::{
 pub use plan::Plan;
 pub(crate) use ranges::{MAX_BYTES, MAX_COUNT, MAX_SECONDS};
 pub use recorded::Recorded;
+pub use reranker::RerankerOptions;
+pub(crate) use reranker::note_reranked;
 pub use run::{DryRun, Recording, RunReport, model_label};
 pub use single::find_models;
 pub(crate) use single::open_single;
