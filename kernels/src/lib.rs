@@ -44,7 +44,7 @@ pub use gpu::{
 pub use graph::{Graph, overwrite};
 pub use ops::attention::AttentionPlan;
 pub use ops::best::Best;
-pub use ops::bidirectional::{Relative, Texts};
+pub use ops::bidirectional::{Distances, Relative, Texts};
 pub use ops::linear::{Affine, Weight};
 pub use ops::scan::{Queries, Vectors};
 pub use pages::{PAGE, SequenceRows, StateRows};

@@ -3,7 +3,7 @@
 
 use candle_core::{Device, Result, Tensor};
 use moot_kernels::ops::{add_norm, bidirectional, linear, sum_of_rows};
-use moot_kernels::{Activation, Affine, Relative, Texts, Weight};
+use moot_kernels::{Activation, Affine, Distances, Relative, Texts, Weight};
 
 fn normal(shape: (usize, usize)) -> Result<Tensor> {
     Tensor::randn(0_f32, 1.0, shape, &Device::Cpu)
@@ -85,15 +85,16 @@ fn attention_is_its_reference_with_and_without_positions() -> Result<()> {
         let of_distance = (0..=2 * middle).map(|i| (i * rows / (2 * middle + 1)) as u32).collect();
         let positions = (normal((rows, shape.1))?, normal((rows, shape.1))?);
         let relative = Relative { key: positions.0, query: positions.1, of_distance, middle };
-        for relative in [None, Some(&relative)] {
-            let got = bidirectional::bidirectional([&q, &k, &v], &texts, heads, 0.2, relative)?;
-            let want = bidirectional::reference([&q, &k, &v], &texts, heads, 0.2, relative)?;
+        let windows = [0, 1, 20, 64, 500].map(|window| Some(Distances::Window(window)));
+        for distances in windows.into_iter().chain([None, Some(Distances::Relative(&relative))]) {
+            let got = bidirectional::bidirectional([&q, &k, &v], &texts, heads, 0.2, distances)?;
+            let want = bidirectional::reference([&q, &k, &v], &texts, heads, 0.2, distances)?;
             assert!(largest_difference(&got, &want)? < 2e-5, "{heads} heads of {dim}");
             for text in 0..texts.count() {
                 let range = texts.range(text);
                 let [q, k, v] = [&q, &k, &v].map(|x| x.narrow(0, range.start, range.len()).unwrap());
                 let own = Texts::new([range.len()]);
-                let alone = bidirectional::bidirectional([&q, &k, &v], &own, heads, 0.2, relative)?;
+                let alone = bidirectional::bidirectional([&q, &k, &v], &own, heads, 0.2, distances)?;
                 assert_eq!(bits(&alone), bits(&got.narrow(0, range.start, range.len())?));
             }
         }
@@ -106,7 +107,7 @@ fn attention_that_does_not_fit_is_an_error() -> Result<()> {
     let texts = Texts::new([3]);
     let (x, narrow) = (normal((3, 32))?, normal((3, 24))?);
     let fails = |q: &Tensor, k: &Tensor, heads, relative: Option<&Relative>| {
-        bidirectional::bidirectional([q, k, k], &texts, heads, 1.0, relative).is_err()
+        bidirectional::bidirectional([q, k, k], &texts, heads, 1.0, relative.map(Distances::Relative)).is_err()
     };
     assert!(fails(&x, &narrow, 2, None) && fails(&narrow, &narrow, 1, None) && fails(&x, &x, 0, None));
     let relative =

@@ -8,7 +8,7 @@ use moot_kernels::launch::{Choice, NO_MASK};
 use moot_kernels::ops::kv_store::Slots;
 use moot_kernels::ops::rotate_store::RotateStore;
 use moot_kernels::ops::{add_norm, attention, bidirectional, gated, norm, rope, sample};
-use moot_kernels::{AttentionPlan, CUDA, Gate, PAGE, Relative, SequenceRows, Texts, Weight};
+use moot_kernels::{AttentionPlan, CUDA, Distances, Gate, PAGE, Relative, SequenceRows, Texts, Weight};
 
 fn gpu() -> Device {
     let built = CUDA;
@@ -216,7 +216,9 @@ fn attention_of_encoders_is_its_reference_and_a_texts_bits_are_its_own() -> Resu
         let of_distance: Vec<u32> = (0..=2 * middle).map(|i| (i * rows / (2 * middle + 1)) as u32).collect();
         let relative = Relative { key, query, of_distance, middle };
         let on_gpu = Relative { key: gkey, query: gquery, ..relative.clone() };
-        for (relative, on_gpu) in [(None, None), (Some(&relative), Some(&on_gpu))] {
+        let both = (Some(Distances::Relative(&relative)), Some(Distances::Relative(&on_gpu)));
+        let window = Some(Distances::Window(20));
+        for (relative, on_gpu) in [(None, None), both, (window, window)] {
             let got = bidirectional::bidirectional([&gq, &gk, &gv], &texts, heads, 0.2, on_gpu)?;
             let want = bidirectional::reference([&q, &k, &v], &texts, heads, 0.2, relative)?;
             close("attention", &got, &want, 1e-3)?;

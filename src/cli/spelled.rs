@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const BEFORE: [&str; 5] = [
     "ask Q",
     "ask Q --docs d",
-    "ask Q --corpus c --temperature 1 --classifier c",
+    "ask Q --corpus c --temperature 1 --classifier c --reranker r",
     RUN,
     "run set.jsonl --answers answers.csv",
 ];

@@ -100,6 +100,7 @@ impl Classifier for RecordedTools<'_> {
             sha256: String::new(),
             kind: String::new(),
             recipe: String::new(),
+            support_only: false,
         };
         self.header.classifier.as_ref().unwrap_or(&NONE)
     }

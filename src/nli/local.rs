@@ -4,7 +4,7 @@ use super::{Classifier, ClassifierIdentity, Counts};
 use crate::error::{MootError, Result};
 use crate::gather::Gather;
 use crate::transcript::{Pair, Relation};
-use moot_models::encoder::{self, EncoderOptions, NliLabels, Precision, TextTokens};
+use moot_models::encoder::{self, EncoderOptions, Long, NliLabels, Precision, TextTokens};
 use moot_models::kernels;
 use moot_models::source::{self, EncoderEntry, FetchEvent, Task};
 use rayon::prelude::*;
@@ -42,13 +42,13 @@ impl LocalClassifier {
     /// the events of the search.
     ///
     /// # Errors
-    /// Anything that prevents loading the named model; a model of the catalog that makes vectors; labels that are not
-    /// entailment, neutral and contradiction.
+    /// Anything that prevents loading the named model; a model of the catalog for another task; labels that do not say what
+    /// their classes are.
     pub fn open(name: &str, options: &ClassifierOptions, progress: &mut dyn FnMut(FetchEvent)) -> Result<Self> {
         let search = source::Options { cache: source::default_cache()?, offline: options.offline };
         let (located, known) = source::locate_encoder(name, &search, progress)?;
         if known.as_ref().is_some_and(|known| known.task != Task::Nli) {
-            return Err(MootError::Usage(format!("{name} makes vectors of texts and does not classify pairs")));
+            return Err(MootError::Usage(format!("{name} does not classify pairs as entailed or contradicted")));
         }
         Self::load(&located.path, known.as_ref(), options)
     }
@@ -59,13 +59,14 @@ impl LocalClassifier {
     /// As [`encoder::Classifier::open`] and [`encoder::Classifier::nli`].
     pub fn load(path: &Path, known: Option<&EncoderEntry>, options: &ClassifierOptions) -> Result<Self> {
         let model = encoder::Classifier::open(path, &options.load)?;
-        let labels = model.nli()?;
+        let labels = model.nli(known.map_or(&[][..], |known| &known.labels[..]))?;
         let folder = || path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let identity = ClassifierIdentity {
             name: known.map_or_else(folder, |known| known.alias.clone()),
             sha256: source::model_hash(path, &source::default_cache()?)?,
             kind: model.encoder().spec().family.to_owned(),
             recipe: recipe(&model, &options.load),
+            support_only: labels.others.is_none(),
         };
         let (gather, pairs, truncated) = (Gather::default(), AtomicU64::new(0), AtomicU64::new(0));
         Ok(Self { model, labels, identity, gather, pairs, truncated })
@@ -77,10 +78,23 @@ impl LocalClassifier {
         &self.model
     }
 
+    /// One line for the user where it cannot tell a contradiction from a premise that says nothing of the hypothesis.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let note = "a grounding classifier: it tells what a document supports, and finds no contradictions";
+        self.labels.others.is_none().then(|| note.to_owned())
+    }
+
     fn relation(&self, probabilities: &[f32]) -> Relation {
-        let NliLabels { entailment, neutral, contradiction } = self.labels;
         let of = |label: usize| probabilities[label];
-        Relation { entailment: of(entailment), neutral: of(neutral), contradiction: of(contradiction) }
+        let entailment = of(self.labels.entailment);
+        match self.labels.others {
+            Some(others) => {
+                Relation { entailment, neutral: of(others.neutral), contradiction: of(others.contradiction) }
+            }
+            // What is not supported may be contradicted: no more is known.
+            None => Relation { entailment, neutral: 1.0 - entailment, contradiction: 0.0 },
+        }
     }
 }
 
@@ -94,8 +108,9 @@ impl Classifier for LocalClassifier {
             return Ok(Vec::new());
         }
         // Tokens are made by the caller's thread, so that an error of the tokenizer is the caller's alone.
-        let of_pair =
-            |pair: &Pair| self.model.windows(encoder::Pair { first: &pair.premise, second: &pair.hypothesis });
+        let of_pair = |pair: &Pair| {
+            self.model.windows(encoder::Pair { first: &pair.premise, second: &pair.hypothesis }, Long::First)
+        };
         let windows: Vec<Vec<TextTokens>> = pairs.par_iter().map(of_pair).collect::<moot_models::Result<_>>()?;
         let counts: Vec<usize> = windows.iter().map(Vec::len).collect();
         let cut = windows.iter().filter(|windows| windows.iter().any(|window| window.truncated)).count();
@@ -126,8 +141,8 @@ fn clearest(relations: impl Iterator<Item = Relation>) -> Option<Relation> {
     relations.reduce(|best, relation| if relation.neutral < best.neutral { relation } else { best })
 }
 
-/// Inputs of a relation other than the pair and the files.
-fn recipe(model: &encoder::Classifier, load: &EncoderOptions) -> String {
+/// Inputs of a result other than the pair and the files.
+pub(crate) fn recipe(model: &encoder::Classifier, load: &EncoderOptions) -> String {
     let numbers = match load.precision {
         Precision::Int16 => "int16",
         Precision::F32 => "f32",

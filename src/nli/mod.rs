@@ -6,6 +6,7 @@
 mod local;
 mod scripted;
 
+pub(crate) use local::recipe;
 pub use local::{ClassifierOptions, LocalClassifier};
 pub use scripted::ScriptedClassifier;
 
@@ -26,6 +27,9 @@ pub struct ClassifierIdentity {
     /// The arithmetic, and what else a result depends on besides the files. Empty where there is nothing to say.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub recipe: String,
+    /// Whether it tells what a premise supports and nothing else: then what is not supported counts as neutral.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub support_only: bool,
 }
 
 /// Statistics of a classifier.

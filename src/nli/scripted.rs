@@ -28,6 +28,13 @@ impl ScriptedClassifier {
         Self::new(move |pair| rows.iter().find(|(row, _)| row == pair).map(|(_, relation)| *relation))
     }
 
+    /// As a grounding classifier, which knows support alone.
+    #[must_use]
+    pub fn support_only(mut self) -> Self {
+        self.identity.support_only = true;
+        self
+    }
+
     /// The pairs it was asked for, in order of arrival.
     #[must_use]
     pub fn asked(&self) -> Vec<Pair> {

@@ -38,7 +38,7 @@ impl LocalEmbedder {
         let search = source::Options { cache: source::default_cache()?, offline: options.offline };
         let (located, known) = source::locate_encoder(name, &search, progress)?;
         if known.as_ref().is_some_and(|known| known.task != Task::Embedding) {
-            return Err(MootError::Usage(format!("{name} classifies pairs of texts and makes no vectors of them")));
+            return Err(MootError::Usage(format!("{name} reads pairs of texts and makes no vectors")));
         }
         Self::load(&located.path, known.as_ref(), options)
     }

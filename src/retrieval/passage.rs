@@ -171,6 +171,9 @@ pub struct RetrieverIdentity {
     /// The embedder of the vectors with the hash of its weights; absent for word search alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedder: Option<String>,
+    /// The reranker that orders what was found, with the hash of its weights and the number of candidates; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reranker: Option<String>,
     /// "dense", "lexical", "hybrid"; with ", approximate" where a share of the vectors is read, and ", cut off" where irrelevant
     /// passages are left out.
     pub mode: String,

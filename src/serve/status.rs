@@ -46,6 +46,7 @@ async fn server(Extract(state): Extract<Arc<State>>) -> Answer<Json<Value>> {
         "models": models.models().map(shown).collect::<Vec<_>>(),
         "corpus": tools.retriever.map(|_| workspace.plan().options().corpus.paths.join(", ")),
         "embedder": tools.embedder.map(|embedder| embedder.identity().to_owned()),
+        "reranker": workspace.reranker().map(|reranker| reranker.identity().to_owned()),
         "classifier": workspace.plan().options().classifier.name,
     })))
 }

@@ -16,6 +16,7 @@ use crate::workspace::index_state;
 use crate::workspace::indexing::ListedCorpus;
 use crate::workspace::options::CorpusOptions;
 use crate::workspace::ranges::count;
+use crate::workspace::reranker::RerankerOptions;
 use moot_models::source::default_cache;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -65,13 +66,24 @@ impl CorpusOptions {
         Filter { sources: self.sources.clone(), from: self.from.clone(), until: self.until.clone() }
     }
 
-    /// Checks the dates and the number of passages.
+    /// Checks the dates and the numbers of passages.
     ///
     /// # Errors
-    /// An invalid date, a first date after the last one, no passages.
+    /// An invalid date, a first date after the last one, no passages, fewer candidates than passages or none to read them.
     pub(crate) fn check(&self) -> Result<()> {
         self.top.map_or(Ok(()), |top| count("--top", top))?;
+        self.check_candidates()?;
         self.filter().check().map_err(MootError::Usage)
+    }
+
+    fn check_candidates(&self) -> Result<()> {
+        let (Some(candidates), top) = (self.candidates, self.wanted().top) else { return Ok(()) };
+        let expected = match () {
+            () if self.reranker.is_none() => "expected --reranker beside it, found none".to_owned(),
+            () if candidates < top => format!("expected at least {top}, the passages that are wanted"),
+            () => return Ok(()),
+        };
+        Err(MootError::Usage(format!("--candidates {candidates}: {expected}")))
     }
 
     /// The options that are set and say what is searched for and how.
@@ -91,7 +103,7 @@ impl CorpusOptions {
     }
 
     /// Each option, what it decides, and whether it is set. Every field is named, so that a new one is not forgotten here.
-    fn set(&self) -> [(&'static str, Stage, bool); 11] {
+    fn set(&self) -> [(&'static str, Stage, bool); 13] {
         let Self {
             paths,
             cutoff,
@@ -105,10 +117,15 @@ impl CorpusOptions {
             retriever,
             embedder,
             embedder_device: _,
+            reranker,
+            reranker_device: _,
+            candidates,
         } = self;
         [
             ("--corpus", Stage::Naming, !paths.is_empty()),
             ("--embedder", Stage::Naming, embedder.is_some()),
+            ("--reranker", Stage::Naming, reranker.is_some()),
+            ("--candidates", Stage::Opening, candidates.is_some()),
             ("--cutoff", Stage::Opening, cutoff.is_some()),
             ("--top", Stage::Search, top.is_some()),
             ("--by-source", Stage::Search, *by_source),
@@ -123,6 +140,11 @@ impl CorpusOptions {
 
     pub(super) fn embedder(&self, offline: bool) -> EmbedderOptions {
         EmbedderOptions { name: self.embedder.clone(), device: self.embedder_device.clone(), offline }
+    }
+
+    pub(super) fn reranker(&self, offline: bool) -> RerankerOptions {
+        let (name, device) = (self.reranker.clone(), self.reranker_device.clone());
+        RerankerOptions { name, device, candidates: self.candidates, offline }
     }
 
     /// Opens the embedder that was named, for a method that embeds documents itself.

@@ -67,6 +67,9 @@ impl Asked {
                 match given::read(&corpus, &self.corpus.filter(), limit, self.corpus.fold)? {
                     Reading::Whole(given) => {
                         note_read(&given, row, control);
+                        if self.corpus.reranker.is_some() {
+                            control.note("--reranker: documents that are read whole are not ranked");
+                        }
                         return Ok(given);
                     }
                     Reading::TooMuch(why) => why,

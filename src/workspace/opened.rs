@@ -10,7 +10,7 @@ use crate::protocol::ctx::{Observer, Tools};
 use crate::protocol::entailment;
 use crate::question::Question;
 use crate::retrieval::corpus::Corpus;
-use crate::retrieval::{Batched, Embedder, Retriever, Wanted};
+use crate::retrieval::{Batched, Embedder, Reranker, Retriever, Wanted};
 use crate::sources::SourceWeights;
 use crate::transcript::{Event, QuestionRecord};
 use crate::units::plural;
@@ -21,6 +21,7 @@ use crate::workspace::models::{Opening, Purpose, device, open_all};
 use crate::workspace::models::{Options, WeightStorage};
 use crate::workspace::options::{ClassifierOptions, CorpusOptions, PlanOptions};
 use crate::workspace::plan::Plan;
+use crate::workspace::reranker::note_reranked;
 use moot_models::encoder::EncoderOptions;
 use std::sync::Arc;
 
@@ -30,6 +31,7 @@ pub struct Workspace {
     pub(super) control: Control,
     pub(super) llm: Roles,
     pub(super) retriever: Option<Arc<Batched>>,
+    pub(super) reranker: Option<Arc<dyn Reranker>>,
     pub(super) classifier: Option<Arc<dyn Classifier>>,
     pub(super) embedder: Option<Arc<dyn Embedder>>,
     pub(super) weights: Option<SourceWeights>,
@@ -70,7 +72,8 @@ impl Workspace {
         let unread = plan.methods().iter().flat_map(|method| method.unread(options.corpus.top));
         unread.for_each(|line| control.note(&line));
         let is_built = corpus.is_built(listed.is_some());
-        let retriever = open_retriever(&plan, corpus, listed, control)?;
+        let reranker = if corpus.is_given() { corpus.reranker(runtime.offline).open(control)? } else { None };
+        let retriever = open_retriever(&plan, corpus, listed, reranker.clone(), control)?;
         let embedding = plan.methods().iter().find(|method| method.row().needs.embedder).or(plan.methods().first());
         let embedder = match embedding {
             Some(method) => corpus.open_embedder(method.row(), runtime.offline, control)?,
@@ -101,7 +104,7 @@ impl Workspace {
         let weights = weights.map(|(weights, _)| weights.clone());
         control.watch.phase(Phase::Working);
         let control = control.clone();
-        Ok(Self { llm, retriever, classifier, embedder, weights, wanted, asked, control, plan })
+        Ok(Self { llm, retriever, reranker, classifier, embedder, weights, wanted, asked, control, plan })
     }
 
     /// The plan.
@@ -120,6 +123,12 @@ impl Workspace {
     #[must_use]
     pub fn question(&self) -> Option<&Question> {
         self.asked.as_ref().map(|(question, _)| question)
+    }
+
+    /// The reranker, where one is open.
+    #[must_use]
+    pub fn reranker(&self) -> Option<&dyn Reranker> {
+        self.reranker.as_deref()
     }
 
     /// The tools, as methods take them.
@@ -195,6 +204,7 @@ impl Workspace {
             let searches = plural(counts.batches, "search", "searches");
             self.control.note(&format!("{queries} in {searches}, {:.1} s", counts.seconds));
         }
+        note_reranked(self.reranker.as_deref(), &self.control);
         if let Some(counts) = self.classifier.as_ref().map(|classifier| classifier.counts()).filter(|c| c.pairs > 0) {
             let pairs = plural(counts.pairs, "pair", "pairs");
             let batches = plural(counts.batches, "batch", "batches");
@@ -215,6 +225,7 @@ pub(super) fn open_retriever(
     plan: &Plan,
     corpus: &CorpusOptions,
     listed: Option<Corpus>,
+    reranker: Option<Arc<dyn Reranker>>,
     control: &Control,
 ) -> Result<Option<Arc<Batched>>> {
     if !corpus.is_given() {
@@ -223,7 +234,8 @@ pub(super) fn open_retriever(
     let mut searching = plan.methods().iter().map(|method| method.row().needs).filter(|n| n.searches()).peekable();
     let dense = searching.peek().is_some() && searching.all(|needs| needs.dense);
     let offline = plan.options().runtime.offline;
-    Ok(Some(Arc::new(Batched::new(corpus.open(listed, dense, offline, control)?))))
+    let retriever = corpus.open(listed, dense, offline, control)?;
+    Ok(Some(Arc::new(Batched::new(corpus.reranker(offline).over(retriever, reranker)))))
 }
 
 pub(super) fn open_classifier(
@@ -238,6 +250,7 @@ pub(super) fn open_classifier(
     let classifier =
         LocalClassifier::open(name, &options, &mut |progress| watch.opening(&Opening::Finding(name, progress)))?;
     watch.opening(&Opening::Loaded { name, thinks: true, remark: None });
+    classifier.note().iter().for_each(|note| control.note(&format!("{name}: {note}")));
     Ok(Some(Arc::new(classifier)))
 }
 

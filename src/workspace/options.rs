@@ -48,6 +48,7 @@ impl PlanOptions {
         let typed = self.documents.paths.iter().map(|typed| ("--docs", typed));
         let typed = typed.chain(self.corpus.paths.iter().map(|typed| ("--corpus", typed)));
         let typed = typed.chain(self.corpus.embedder.iter().map(|typed| ("--embedder", typed)));
+        let typed = typed.chain(self.corpus.reranker.iter().map(|typed| ("--reranker", typed)));
         let typed = typed.chain(self.classifier.name.iter().map(|typed| ("--classifier", typed)));
         let typed = typed.chain([("--model", &self.model)]);
         run.chain(method).chain(typed.map(|(argument, typed)| (argument, Path::new(typed)))).collect()
@@ -107,6 +108,12 @@ pub struct CorpusOptions {
     pub embedder: Option<String>,
     /// Device of the embedder.
     pub embedder_device: String,
+    /// Name of the reranker, which reads the candidates of a search and keeps the most relevant; `None`: none does.
+    pub reranker: Option<String>,
+    /// Device of the reranker.
+    pub reranker_device: String,
+    /// Passages that the reranker reads, in all or of each source; `None`: 50, or 5 of each source.
+    pub candidates: Option<usize>,
 }
 
 impl Default for CorpusOptions {
@@ -124,6 +131,9 @@ impl Default for CorpusOptions {
             retriever: None,
             embedder: None,
             embedder_device: "cpu".into(),
+            reranker: None,
+            reranker_device: "cpu".into(),
+            candidates: None,
         }
     }
 }

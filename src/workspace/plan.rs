@@ -114,6 +114,10 @@ impl Plan {
         if self.options.classifier.name.is_none() {
             settings::without_classifier(&self.method().method.values.json())?;
         }
+        let corpus = &self.options.corpus;
+        if corpus.reranker.is_some() && !searches && self.options.documents.paths.is_empty() {
+            return Err(MootError::Usage("--reranker: expected --docs or --corpus beside it, found neither".into()));
+        }
         match self.methods.iter().map(|method| method.row()).find(|row| row.needs.retriever && !searches) {
             Some(row) => Err(MootError::Usage(format!("{} retrieves: expected --corpus PATH, found none", row.name))),
             None => Ok(()),

@@ -17,8 +17,9 @@ use crate::workspace::recorded::{same_model, weights};
 use std::sync::Arc;
 
 impl Workspace {
-    /// Opens the parts that plans will share ([`Workspace::share`]): every model, the corpus, and the classifier and the
-    /// embedder where they are named, whether `plan`'s own method needs them or not. The plan has no question and no run.
+    /// Opens the parts that plans will share ([`Workspace::share`]): every model, the corpus, and the classifier, the embedder
+    /// and the reranker where they are named, whether `plan`'s own method needs them or not. The plan has no question and no
+    /// run.
     ///
     /// # Errors
     /// As [`Workspace::open`].
@@ -26,7 +27,8 @@ impl Workspace {
         let options = plan.options();
         let PlanOptions { runtime, classifier, corpus, .. } = options;
         runtime.set_threads(&control.notice())?;
-        let retriever = open_retriever(&plan, corpus, None, control)?;
+        let reranker = corpus.reranker(runtime.offline).open(control)?;
+        let retriever = open_retriever(&plan, corpus, None, reranker.clone(), control)?;
         let embedder = corpus.embedder(runtime.offline);
         let embedder = if embedder.name.is_some() { embedder.named(control)? } else { None };
         control.watch.phase(Phase::Opening);
@@ -37,7 +39,7 @@ impl Workspace {
         control.watch.phase(Phase::Working);
         let weights = plan.method().weights.as_ref().map(|(weights, _)| weights.clone());
         let (wanted, control) = (corpus.wanted(), control.clone());
-        Ok(Self { llm, retriever, classifier, embedder, weights, wanted, asked: None, control, plan })
+        Ok(Self { llm, retriever, reranker, classifier, embedder, weights, wanted, asked: None, control, plan })
     }
 
     /// Another plan on the open models, classifier and embedder, and with `searched` on the open corpus.
@@ -130,6 +132,7 @@ impl Workspace {
         Ok(Self {
             llm,
             retriever,
+            reranker: self.reranker.clone(),
             classifier,
             embedder: self.embedder.clone(),
             weights: plan.method().weights.as_ref().map(|(weights, _)| weights.clone()),

@@ -63,14 +63,15 @@ fn every_alias_is_listed_here_and_in_the_docs() {
     let fits = |name: &str| listed.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap()["fits"].clone();
     assert_eq!((fits("smollm2-135m"), fits("llama-3.1-70b").is_boolean()), (true.into(), true));
     let encoders = Catalog::embedded().encoders.len();
-    assert_eq!(of("embedder").len() + of("classifier").len(), encoders);
+    let named = ["embedder", "reranker", "classifier"].map(of).concat();
+    assert_eq!(named.len(), encoders);
     let table = done(&moot(folder.path(), "models list"));
     // Two tables with a heading each, and a blank line between them.
     assert_eq!(table.lines().count(), names.len() + 1 + 1 + encoders + 1);
-    for name in of("embedder").into_iter().chain(of("classifier")) {
+    for name in named {
         assert!(table.lines().any(|line| line.starts_with(&format!("{name} "))), "{name}: {table}");
     }
-    assert!(table.contains("--embedder") && table.contains("--classifier"), "{table}");
+    assert!(["--embedder", "--reranker", "--classifier"].iter().all(|option| table.contains(option)), "{table}");
     assert_eq!(done(&moot(folder.path(), "models list --here")).lines().count(), 1);
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/models.md")).unwrap();
     for alias in names {

@@ -303,7 +303,7 @@ impl Retriever for Two {
     }
 
     fn identity(&self) -> RetrieverIdentity {
-        RetrieverIdentity { index: "two".into(), embedder: None, mode: "lexical".into() }
+        RetrieverIdentity { index: "two".into(), embedder: None, reranker: None, mode: "lexical".into() }
     }
 }
 

@@ -116,7 +116,7 @@ impl Retriever for One {
     }
 
     fn identity(&self) -> RetrieverIdentity {
-        RetrieverIdentity { index: "one".into(), embedder: None, mode: "lexical".into() }
+        RetrieverIdentity { index: "one".into(), embedder: None, reranker: None, mode: "lexical".into() }
     }
 }
 

@@ -251,8 +251,12 @@ fn a_row_that_differs_from_the_paper_says_how() {
     some.header.settings.max_tokens = 64;
     some.header.preset = Some("tuned".into());
     some.header.own_prompts = [("drag/judge.jinja".to_owned(), "x".to_owned())].into();
-    let retriever =
-        |mode: &str| moot::retrieval::RetrieverIdentity { index: "ab".into(), embedder: None, mode: mode.into() };
+    let retriever = |mode: &str| moot::retrieval::RetrieverIdentity {
+        index: "ab".into(),
+        embedder: None,
+        reranker: None,
+        mode: mode.into(),
+    };
     some.header.retriever = Some(retriever("hybrid, approximate"));
     let of = |some: &Record| {
         let all = beside(table, &|row, needed| Ok((row.name == "drag" && needed.name == "nq").then(|| some.clone())));

@@ -46,7 +46,7 @@ impl Retriever for Library {
     }
 
     fn identity(&self) -> RetrieverIdentity {
-        RetrieverIdentity { index: "library".into(), embedder: None, mode: "lexical".into() }
+        RetrieverIdentity { index: "library".into(), embedder: None, reranker: None, mode: "lexical".into() }
     }
 }
 

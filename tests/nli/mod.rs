@@ -130,7 +130,10 @@ fn models_that_cannot_classify_are_refused() {
         LocalClassifier::load(&path, None, &exact()).unwrap_err().to_string()
     };
     let unnamed = refused(&json!({"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}));
-    assert!(unnamed.contains("entailment, neutral and contradiction, found LABEL_0"), "{unnamed}");
+    assert!(
+        unnamed.contains("called entailment, neutral and contradiction") && unnamed.contains("found LABEL_0"),
+        "{unnamed}"
+    );
     assert!(
         refused(&json!({"0": "entailment", "1": "neutral", "2": "other"})).contains("found entailment, neutral, other")
     );
@@ -145,7 +148,41 @@ fn models_that_cannot_classify_are_refused() {
     let vectors = folder.path().join("e5-small-v2");
     std::fs::create_dir(&vectors).unwrap();
     let error = open(vectors.to_str().unwrap());
-    assert!(error.contains("makes vectors of texts"), "{error}");
+    assert!(error.contains("does not classify pairs"), "{error}");
+}
+
+#[test]
+fn a_grounding_classifier_knows_support_alone() {
+    let pair = pair_of("A man plays a guitar.", "Somebody makes music.");
+    let model = encoder::Classifier::open(&golden("bert-grounding"), &exact().load).unwrap();
+    let asked = encoder::Pair { first: &pair.premise, second: &pair.hypothesis };
+    let supported = model.classify(&[asked]).unwrap().probabilities[0][1];
+    let classifier = LocalClassifier::load(&golden("bert-grounding"), None, &exact()).unwrap();
+    let relation = classifier.entail(std::slice::from_ref(&pair)).unwrap()[0];
+    assert_eq!(relation, Relation { entailment: supported, neutral: 1.0 - supported, contradiction: 0.0 });
+    assert!(classifier.identity().support_only && classifier.note().unwrap().contains("finds no contradictions"));
+    let other = load("bert-nli");
+    assert!(!other.identity().support_only && other.note().is_none());
+
+    // A long premise has the support of its best window.
+    let long = pair_of("The bridge of the city was closed. ".repeat(30), "Nobody knows why.");
+    let windows = encoder::Pair { first: &long.premise, second: &long.hypothesis };
+    let windows = model.windows(windows, encoder::Long::First).unwrap();
+    assert!(windows.len() > 2);
+    let best = model.probabilities(&windows).unwrap().iter().map(|row| row[1]).fold(0.0, f32::max);
+    assert_eq!(classifier.entail(&[long]).unwrap()[0].entailment, best);
+
+    // One logit is support where the file or the catalog says so: a reranker has one too.
+    let (_folder, path) = labelled("bert-reranker", &json!({"0": "supported"}));
+    assert!(LocalClassifier::load(&path, None, &exact()).unwrap().identity().support_only);
+    let error = LocalClassifier::load(&golden("bert-reranker"), None, &exact()).unwrap_err().to_string();
+    assert!(error.contains("found LABEL_0"), "{error}");
+    let mut known = Catalog::embedded().encoder_named("minicheck-deberta-v3-large").unwrap().clone();
+    let (_folder, numbered) = labelled("bert-grounding", &json!({"0": "LABEL_0", "1": "LABEL_1"}));
+    let named = LocalClassifier::load(&numbered, Some(&known), &exact()).unwrap();
+    assert_eq!(named.entail(std::slice::from_ref(&pair)).unwrap()[0], relation);
+    known.labels.clear();
+    assert!(LocalClassifier::load(&numbered, Some(&known), &exact()).is_err());
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod fold;
 mod given;
 mod index;
 mod qdrant;
+pub(crate) mod rerank;
 mod served;
 mod server;
 

@@ -63,6 +63,24 @@ fn a_question_alone_is_debated_and_a_method_that_is_named_has_no_preset() {
 }
 
 #[test]
+fn candidates_are_enough_and_a_reranker_reads_them() {
+    let corpus = |fields: Value| {
+        let mut corpus = json!({ "paths": ["notes"] });
+        corpus.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        json!({ "corpus": corpus })
+    };
+    assert!(plan(corpus(json!({ "reranker": "r", "candidates": 5 }))).is_ok());
+    assert!(plan(corpus(json!({ "reranker": "r", "candidates": 1, "by_source": true }))).is_ok());
+    let few = refused(corpus(json!({ "reranker": "r", "candidates": 4 })));
+    assert_eq!(few, "--candidates 4: expected at least 5, the passages that are wanted");
+    let alone = refused(corpus(json!({ "candidates": 9 })));
+    assert_eq!(alone, "--candidates 9: expected --reranker beside it, found none");
+    let searched = plan(json!({ "corpus": { "reranker": "r" } })).unwrap();
+    let error = moot::Workspace::open(searched, &Control::default()).err().unwrap().to_string();
+    assert_eq!(error, "--reranker: expected --docs or --corpus beside it, found neither");
+}
+
+#[test]
 fn errors_name_the_option_and_each_face_spells_it() {
     let wrong = refused(json!({ "method": { "max_tokens": 0 } }));
     assert_eq!(wrong, "--max-tokens 0: a reply needs at least one token");

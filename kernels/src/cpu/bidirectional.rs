@@ -2,7 +2,8 @@
 //!
 //! The recipe: a score is the fused multiply-adds over the head's dimensions in ascending order; sums over keys run
 //! lane by lane (key `j` in lane `j % 16`), then over the lanes as [`sum`] does; values are added in the order of keys.
-//! So a text's bits depend on the text alone.
+//! So a text's bits depend on the text alone. With a window, queries of a tile skip the blocks of keys that none of them
+//! sees.
 
 use super::lanes::{Lanes, exp, sum};
 use std::ops::Range;
@@ -22,6 +23,8 @@ pub(crate) struct BidirectionalCall<'a> {
     pub head_dim: usize,
     pub scale: f32,
     pub relative: Option<RelativeCall<'a>>,
+    /// The largest distance of a key that a query sees
+    pub window: Option<usize>,
 }
 
 /// Vectors of relative positions, for `score(i, j) = q_i · (k_j + key[r]) + k_j · query[r]` with `r = row(i - j)`.
@@ -80,20 +83,45 @@ pub(super) unsafe fn run<L: Lanes, const ROWS: usize>(
             let rows = ROWS.min(len - first);
             let queries = scratch.queries.as_ptr().add(first * dim);
             let scores = scratch.scores.as_mut_ptr();
-            score_rows::<L, ROWS>(queries, rows, scratch.keys.as_ptr(), padded, dim, call.scale, scores);
+            let keys = seen(call.window, first, rows, (len, padded));
+            let scored = Keys { of: scratch.keys.as_ptr(), range: keys.clone(), padded };
+            score_rows::<L, ROWS>(queries, rows, &scored, dim, call.scale, scores);
             if let Some(relative) = &call.relative {
                 add_positions(call, relative, scratch, first, rows, (len, padded));
             }
             let mut sums = [0.0; ROWS];
             for (row, sum) in sums.iter_mut().enumerate().take(rows) {
-                *sum = exponentials::<L>(&mut scratch.scores[row * padded..][..padded], len);
+                let scores = &mut scratch.scores[row * padded..][keys.clone()];
+                let own = call
+                    .window
+                    .map_or(0..len, |window| (first + row).saturating_sub(window)..(first + row + window + 1).min(len));
+                *sum = exponentials::<L>(scores, own.start - keys.start..own.end - keys.start);
             }
             let out = call.out.add(at(first));
             let scores = scratch.scores.as_ptr();
-            weighted_sums::<L, ROWS>(scores, padded, rows, &sums, &scratch.values, (len, dim), out, width);
+            let values = &scratch.values;
+            let keys = keys.start..keys.end.min(len);
+            weighted_sums::<L, ROWS>(scores, padded, rows, &sums, values, (keys, dim), out, width);
             first += rows;
         }
     }
+}
+
+/// The keys that some of `rows` queries from `first` on see, in whole blocks of two vectors.
+fn seen(window: Option<usize>, first: usize, rows: usize, (len, padded): (usize, usize)) -> Range<usize> {
+    const BLOCK: usize = 2 * LANES;
+    let Some(window) = window else { return 0..padded };
+    let (from, to) = (first.saturating_sub(window), (first + rows + window).min(len));
+    from / BLOCK * BLOCK..to.next_multiple_of(BLOCK)
+}
+
+/// Transposed keys, and which of them are scored.
+struct Keys {
+    of: *const f32,
+    /// Whole blocks of two vectors.
+    range: Range<usize>,
+    /// Scores of a query lie this far apart.
+    padded: usize,
 }
 
 /// Copies rows behind each other.
@@ -114,13 +142,12 @@ fn transpose<'a>(to: &mut Vec<f32>, rows: usize, padded: usize, dim: usize, row:
     }
 }
 
-/// `out[r, j] = scale * q_r · k_j` for `rows` queries `[rows, dim]` and all of `padded` keys.
+/// `out[r, j] = scale * q_r · k_j` for `rows` queries `[rows, dim]` and the keys of a range.
 #[inline(always)]
 unsafe fn score_rows<L: Lanes, const ROWS: usize>(
     queries: *const f32,
     rows: usize,
-    keys: *const f32,
-    padded: usize,
+    keys: &Keys,
     dim: usize,
     scale: f32,
     out: *mut f32,
@@ -128,10 +155,10 @@ unsafe fn score_rows<L: Lanes, const ROWS: usize>(
     // SAFETY: the caller's.
     unsafe {
         if rows == ROWS {
-            return score_tile::<L, ROWS>(queries, keys, padded, dim, scale, out);
+            return score_tile::<L, ROWS>(queries, keys, dim, scale, out);
         }
         for row in 0..rows {
-            score_tile::<L, 1>(queries.add(row * dim), keys, padded, dim, scale, out.add(row * padded));
+            score_tile::<L, 1>(queries.add(row * dim), keys, dim, scale, out.add(row * keys.padded));
         }
     }
 }
@@ -139,16 +166,15 @@ unsafe fn score_rows<L: Lanes, const ROWS: usize>(
 #[inline(always)]
 unsafe fn score_tile<L: Lanes, const ROWS: usize>(
     queries: *const f32,
-    keys: *const f32,
-    padded: usize,
+    keys: &Keys,
     dim: usize,
     scale: f32,
     out: *mut f32,
 ) {
-    for block in (0..padded).step_by(2 * LANES) {
-        // SAFETY: the caller's; `padded` is a multiple of 32.
+    for block in keys.range.clone().step_by(2 * LANES) {
+        // SAFETY: the caller's; the range begins and ends at multiples of 32.
         unsafe {
-            let (left, right) = (keys.add(block * dim), keys.add((block + LANES) * dim));
+            let (left, right) = (keys.of.add(block * dim), keys.of.add((block + LANES) * dim));
             let mut sums = [[L::splat(0.0); 2]; ROWS];
             for d in 0..dim {
                 let keys = [L::load(left.add(d * LANES)), L::load(right.add(d * LANES))];
@@ -159,7 +185,7 @@ unsafe fn score_tile<L: Lanes, const ROWS: usize>(
                 }
             }
             for (r, sums) in sums.iter().enumerate() {
-                let out = out.add(r * padded + block);
+                let out = out.add(r * keys.padded + block);
                 sums[0].mul(L::splat(scale)).store(out);
                 sums[1].mul(L::splat(scale)).store(out.add(LANES));
             }
@@ -192,7 +218,8 @@ unsafe fn score_positions<L: Lanes, const ROWS: usize>(
             unsafe {
                 let (queries, out) = (own.as_ptr().add(first * dim), out.as_mut_ptr().add(first * padded));
                 let rows = ROWS.min(len - first);
-                score_rows::<L, ROWS>(queries, rows, scratch.positions.as_ptr(), padded, dim, call.scale, out);
+                let positions = Keys { of: scratch.positions.as_ptr(), range: 0..padded, padded };
+                score_rows::<L, ROWS>(queries, rows, &positions, dim, call.scale, out);
             }
         }
     }
@@ -221,10 +248,11 @@ fn add_positions(
     }
 }
 
-/// Replaces the first `len` scores by `exp(score - maximum)` and the others by zeros; returns their sum.
+/// Replaces the scores of `own` by `exp(score - maximum)` and the others by zeros; returns their sum.
 #[inline(always)]
-unsafe fn exponentials<L: Lanes>(scores: &mut [f32], len: usize) -> f32 {
-    scores[len..].fill(f32::NEG_INFINITY);
+unsafe fn exponentials<L: Lanes>(scores: &mut [f32], own: Range<usize>) -> f32 {
+    scores[..own.start].fill(f32::NEG_INFINITY);
+    scores[own.end..].fill(f32::NEG_INFINITY);
     // SAFETY: instructions by the caller; `scores` is a whole number of vectors.
     unsafe {
         let mut highest = L::splat(f32::NEG_INFINITY);
@@ -236,7 +264,8 @@ unsafe fn exponentials<L: Lanes>(scores: &mut [f32], len: usize) -> f32 {
         for block in scores.as_chunks_mut::<LANES>().0 {
             exp(L::load(block.as_ptr()).sub(highest)).store(block.as_mut_ptr());
         }
-        scores[len..].fill(0.0);
+        scores[..own.start].fill(0.0);
+        scores[own.end..].fill(0.0);
         let (one, mut sums) = (L::splat(1.0), L::splat(0.0));
         for block in scores.as_chunks::<LANES>().0 {
             sums = one.fma(L::load(block.as_ptr()), sums);
@@ -245,7 +274,7 @@ unsafe fn exponentials<L: Lanes>(scores: &mut [f32], len: usize) -> f32 {
     }
 }
 
-/// `out[r] = Σ_j weights[r, j] · v_j / sums[r]`.
+/// `out[r] = Σ_j weights[r, j] · v_j / sums[r]` over the `keys` of the pair.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 unsafe fn weighted_sums<L: Lanes, const ROWS: usize>(
@@ -254,26 +283,26 @@ unsafe fn weighted_sums<L: Lanes, const ROWS: usize>(
     rows: usize,
     sums: &[f32; ROWS],
     values: &[f32],
-    (len, dim): (usize, usize),
+    (keys, dim): (Range<usize>, usize),
     out: *mut f32,
     stride: usize,
 ) {
-    // SAFETY: the caller's: `values` is `[len, dim]`, `out` has `dim` elements every `stride`.
+    // SAFETY: the caller's: `values` is `[len, dim]` with all of `keys`, `out` has `dim` elements every `stride`.
     unsafe {
         for d in (0..dim).step_by(2 * LANES) {
             let values = values.as_ptr().add(d);
             let wide = d + 2 * LANES <= dim;
             if rows == ROWS && wide {
-                weighted_sum_tile::<L, ROWS, 2>(weights, padded, sums, values, (len, dim), out.add(d), stride);
+                weighted_sum_tile::<L, ROWS, 2>(weights, padded, sums, values, (&keys, dim), out.add(d), stride);
                 continue;
             }
             for (row, &sum) in sums.iter().enumerate().take(rows) {
                 let (weights, out) = (weights.add(row * padded), out.add(row * stride + d));
                 let sum = &[sum];
                 if wide {
-                    weighted_sum_tile::<L, 1, 2>(weights, padded, sum, values, (len, dim), out, stride);
+                    weighted_sum_tile::<L, 1, 2>(weights, padded, sum, values, (&keys, dim), out, stride);
                 } else {
-                    weighted_sum_tile::<L, 1, 1>(weights, padded, sum, values, (len, dim), out, stride);
+                    weighted_sum_tile::<L, 1, 1>(weights, padded, sum, values, (&keys, dim), out, stride);
                 }
             }
         }
@@ -286,14 +315,14 @@ unsafe fn weighted_sum_tile<L: Lanes, const ROWS: usize, const N: usize>(
     padded: usize,
     sums: &[f32; ROWS],
     values: *const f32,
-    (len, dim): (usize, usize),
+    (keys, dim): (&Range<usize>, usize),
     out: *mut f32,
     stride: usize,
 ) {
     // SAFETY: the caller's.
     unsafe {
         let mut totals = [[L::splat(0.0); N]; ROWS];
-        for j in 0..len {
+        for j in keys.clone() {
             let mut lanes = [L::load(values.add(j * dim)); N];
             for (n, lanes) in lanes.iter_mut().enumerate().skip(1) {
                 *lanes = L::load(values.add(j * dim + n * LANES));

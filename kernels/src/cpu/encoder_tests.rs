@@ -136,8 +136,14 @@ fn norms_are_close_to_f64_and_the_same_everywhere() {
 
 #[test]
 fn bidirectional_attention_is_the_same_everywhere() {
-    for (heads, dim, len, positions) in [(1, 16, 1, None), (2, 32, 33, None), (3, 64, 61, None), (2, 16, 45, Some(24))]
-    {
+    for (heads, dim, len, positions, window) in [
+        (1, 16, 1, None, None),
+        (2, 32, 33, None, None),
+        (3, 64, 61, None, None),
+        (2, 16, 45, Some(24), None),
+        (1, 16, 150, None, Some(3)),
+        (2, 32, 150, None, Some(40)),
+    ] {
         let width = heads * dim;
         let part = |seed| numbers(len * width, seed).iter().map(|x| x * 2.0).collect::<Vec<_>>();
         let (q, mut k, v) = (part(1), part(2), part(3));
@@ -167,6 +173,7 @@ fn bidirectional_attention_is_the_same_everywhere() {
                 head_dim: dim,
                 scale: 0.3,
                 relative,
+                window,
             };
             for head in 0..heads {
                 // SAFETY: `tables` lists what this machine can run; one task at a time.

@@ -78,31 +78,59 @@ impl Relative {
     }
 }
 
-/// Softmax((q · kᵀ + relative) · scale) · v, each text by itself: `q`, `k`, `v` and the result are `[tokens, heads *
-/// head_dim]`.
+/// How the distance of two tokens changes their attention.
+#[derive(Debug, Clone, Copy)]
+pub enum Distances<'a> {
+    /// Scores get terms of the distance.
+    Relative(&'a Relative),
+    /// Tokens farther apart than this do not see each other (ModernBERT's local attention).
+    Window(usize),
+}
+
+impl<'a> Distances<'a> {
+    fn relative(self) -> Option<&'a Relative> {
+        match self {
+            Self::Relative(relative) => Some(relative),
+            Self::Window(_) => None,
+        }
+    }
+
+    fn window(self) -> Option<usize> {
+        match self {
+            Self::Relative(_) => None,
+            Self::Window(window) => Some(window),
+        }
+    }
+}
+
+/// Softmax((q · kᵀ + relative) · scale) · v, each text by itself, over the keys that `distances` admit: `q`, `k`, `v` and
+/// the result are `[tokens, heads * head_dim]`.
 ///
 /// # Errors
-/// Shapes that do not fit; on the CPU a head whose width is no multiple of 16; a text longer than `relative` reaches.
+/// Shapes that do not fit; on the CPU a head whose width is no multiple of 16; a text longer than relative positions
+/// reach.
 pub fn bidirectional(
     [q, k, v]: [&Tensor; 3],
     texts: &Texts,
     heads: usize,
     scale: f32,
-    relative: Option<&Relative>,
+    distances: Option<Distances<'_>>,
 ) -> Result<Tensor> {
+    let relative = distances.and_then(Distances::relative);
     if let Some(relative) = relative.filter(|relative| texts.longest() > relative.middle + 1) {
         bail!("attention: a text of {} tokens, and positions reach {}", texts.longest(), relative.middle + 1);
     }
+    let window = distances.and_then(Distances::window);
     match q.device() {
         Device::Cpu => {
-            let op = Bidirectional { texts, heads, scale, relative };
+            let op = Bidirectional { texts, heads, scale, relative, window };
             q.contiguous()?.apply_op3_no_bwd(&k.contiguous()?, &v.contiguous()?, &op)
         }
-        Device::Cuda(_) if relative.is_none() && has_kernel([q, k, v], heads)? => {
-            let op = Bidirectional { texts, heads, scale, relative };
+        Device::Cuda(_) if distances.is_none() && has_kernel([q, k, v], heads)? => {
+            let op = Bidirectional { texts, heads, scale, relative, window };
             q.contiguous()?.apply_op3_no_bwd(&k.contiguous()?, &v.contiguous()?, &op)
         }
-        _ => reference([q, k, v], texts, heads, scale, relative),
+        _ => reference([q, k, v], texts, heads, scale, distances),
     }
 }
 
@@ -122,7 +150,7 @@ pub fn reference(
     texts: &Texts,
     heads: usize,
     scale: f32,
-    relative: Option<&Relative>,
+    distances: Option<Distances<'_>>,
 ) -> Result<Tensor> {
     let (_, width) = q.dims2()?;
     let by_head = |x: &Tensor, rows: Range<usize>| -> Result<Tensor> {
@@ -135,7 +163,7 @@ pub fn reference(
         let len = rows.len();
         let (q, k, v) = (by_head(q, rows.clone())?, by_head(k, rows.clone())?, by_head(v, rows)?);
         let mut scores = q.matmul(&k.t()?.contiguous()?)?;
-        if let Some(relative) = relative {
+        if let Some(relative) = distances.and_then(Distances::relative) {
             let count = relative.key.dim(0)?;
             let gathered_rows = |of: &dyn Fn(usize, usize) -> u32| {
                 let rows = (0..len).flat_map(|i| (0..len).map(move |j| (i, j))).map(|(i, j)| of(i, j));
@@ -147,7 +175,12 @@ pub fn reference(
             let by_key = by_key.gather(&gathered_rows(&|j, i| relative.row(i, j))?, 2)?;
             scores = ((scores + by_query)? + by_key.t()?)?;
         }
-        let scores = (scores.to_dtype(DType::F32)? * f64::from(scale))?;
+        let mut scores = (scores.to_dtype(DType::F32)? * f64::from(scale))?;
+        if let Some(window) = distances.and_then(Distances::window) {
+            let far = |i: usize, j: usize| if i.abs_diff(j) > window { f32::NEG_INFINITY } else { 0.0 };
+            let mask = Tensor::from_iter((0..len * len).map(|at| far(at / len, at % len)), q.device())?;
+            scores = scores.broadcast_add(&mask.reshape((1, len, len))?)?;
+        }
         let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?)?.exp()?;
         let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?.to_dtype(v.dtype())?;
         outs.push(weights.matmul(&v)?.transpose(0, 1)?.reshape((len, width))?);
@@ -160,6 +193,7 @@ struct Bidirectional<'a> {
     heads: usize,
     scale: f32,
     relative: Option<&'a Relative>,
+    window: Option<usize>,
 }
 
 impl Bidirectional<'_> {
@@ -222,6 +256,7 @@ impl CustomOp3 for Bidirectional<'_> {
             head_dim: width / self.heads,
             scale: self.scale,
             relative,
+            window: self.window,
         };
         (0..self.texts.count() * self.heads).into_par_iter().for_each_init(Scratch::default, |scratch, task| {
             let (text, head) = (self.texts.range(task / self.heads), task % self.heads);

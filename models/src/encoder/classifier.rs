@@ -1,9 +1,10 @@
 //! Pairs of texts to probabilities of classes: cross-encoders, such as those for natural language inference.
 
 use super::family::HeadNames;
+use super::labels::{NliLabels, labels};
 use super::load::Loader;
-use super::tokens::{TextTokenizer, TextTokens};
-use super::{Batches, Encoder, EncoderOptions, Layer, Packed, Pair, Precision, TextSettings, family};
+use super::tokens::{Long, TextTokenizer, TextTokens};
+use super::{Batches, Encoder, EncoderOptions, Layer, Norm, Packed, Pair, Pooling, Precision, TextSettings, family};
 use crate::arch::Config;
 use crate::error::{ModelError, Result};
 use crate::weights::{Safetensors, Weights};
@@ -24,17 +25,6 @@ pub struct Classified {
     pub truncated: usize,
 }
 
-/// The label of each class of natural language inference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NliLabels {
-    /// The premise entails the hypothesis.
-    pub entailment: usize,
-    /// It neither entails nor contradicts it.
-    pub neutral: usize,
-    /// It contradicts it.
-    pub contradiction: usize,
-}
-
 /// An encoder with a classification head.
 #[derive(Debug)]
 pub struct Classifier {
@@ -43,7 +33,11 @@ pub struct Classifier {
     /// Tokens that are computed together.
     tokens: usize,
     tokenizer: TextTokenizer,
+    /// The vector that the head reads: the first token's, or the mean.
+    pooling: Pooling,
     dense: Layer,
+    /// The norm behind `dense`, with its epsilon.
+    norm: Option<(Norm, f32)>,
     output: Layer,
     head: HeadNames,
     labels: Vec<String>,
@@ -61,16 +55,34 @@ impl Classifier {
         let tokenizer = TextTokenizer::open(path, family, spec.vocab, spec.segments, &settings)?;
         let weights = Weights::Safetensors(Safetensors::open(path)?);
         let loader = Loader::new(&weights, family, options);
-        let (head, hidden) = (family.head, spec.hidden);
+        let (head, hidden, eps) = (family.head, spec.hidden, spec.norm_eps);
         let activation = if head.gelu { "gelu" } else { "tanh" };
-        config.refuse("pooler_hidden_act", |value| value == activation, activation)?;
+        config.refuse(head.activation, |value| value == activation, activation)?;
+        let pooling = match config.optional_str("classifier_pooling")? {
+            None | Some("cls") => Pooling::Cls,
+            Some("mean") => Pooling::Mean,
+            Some(_) => return Err(config.wrong("classifier_pooling", "cls or mean")),
+        };
         let rows = weights.shape(&format!("{}.weight", head.output))?;
         let labels = labels(&config, rows.first().copied().unwrap_or(0))?;
         let encoder = loader.encoder(family, spec)?;
-        let dense = loader.layer(head.dense, hidden, hidden, Precision::F32)?;
+        let dense = loader.part(head.dense, 0..hidden, [hidden, hidden], Precision::F32, head.bias)?;
+        let norm = head.norm.map(|name| loader.norm_at(name, hidden, false)).transpose()?;
         let output = loader.layer(head.output, labels.len(), hidden, Precision::F32)?;
         loader.nothing_left(family)?;
-        Ok(Self { path: path.to_owned(), tokens: options.tokens, encoder, tokenizer, dense, output, head, labels })
+        let (path, tokens) = (path.to_owned(), options.tokens);
+        Ok(Self {
+            path,
+            tokens,
+            encoder,
+            tokenizer,
+            pooling,
+            dense,
+            norm: norm.map(|norm| (norm, eps)),
+            output,
+            head,
+            labels,
+        })
     }
 
     /// The folder.
@@ -91,28 +103,13 @@ impl Classifier {
         &self.labels
     }
 
-    /// The classes of natural language inference among [`Self::labels`], by name.
+    /// The classes of natural language inference among [`Self::labels`], or among `known` where the catalog names them.
     ///
     /// # Errors
-    /// [`ModelError::Field`] where the labels are not these three: the number of a class does not say what it stands for.
-    pub fn nli(&self) -> Result<NliLabels> {
-        let named = |names: &[&str]| {
-            self.labels.iter().position(|label| names.contains(&&*label.to_lowercase().replace([' ', '-'], "_")))
-        };
-        let entailment = named(&["entailment", "entail", "entails", "e"]);
-        let neutral = named(&["neutral", "n"]);
-        let contradiction = named(&["contradiction", "contradict", "contradicts", "c"]);
-        match (self.labels.len(), entailment, neutral, contradiction) {
-            (3, Some(entailment), Some(neutral), Some(contradiction)) => {
-                Ok(NliLabels { entailment, neutral, contradiction })
-            }
-            _ => Err(ModelError::Field {
-                path: self.path.join("config.json"),
-                field: "id2label".into(),
-                expected: "three labels, called entailment, neutral and contradiction".into(),
-                found: self.labels.join(", "),
-            }),
-        }
+    /// [`ModelError::Field`] where the labels are not such classes: the number of a class does not say what it stands for.
+    pub fn nli(&self, known: &[String]) -> Result<NliLabels> {
+        let labels = if known.len() == self.labels.len() { known } else { &self.labels[..] };
+        NliLabels::of(labels).ok_or_else(|| NliLabels::wrong(&self.path, labels))
     }
 
     /// Classes of `pairs`. A pair's numbers do not depend on the pairs beside it, bit for bit on the CPU.
@@ -127,14 +124,14 @@ impl Classifier {
         Ok(Classified { logits, probabilities, truncated })
     }
 
-    /// The tokens of `pair`, its first text in windows: one where both texts are within the limit, else as many as the first
-    /// text needs, each overlapping the one before by a quarter of its length or more. The second text is in every window.
+    /// The tokens of `pair`, its `long` text in windows: one where both texts are within the limit, else as many as that
+    /// text needs, each overlapping the one before by a quarter of its length or more. The other text is in every window.
     /// It is cut (`truncated`) where it would leave less than half of the room.
     ///
     /// # Errors
     /// The tokenizer fails.
-    pub fn windows(&self, pair: Pair<'_>) -> Result<Vec<TextTokens>> {
-        self.tokenizer.windows(pair)
+    pub fn windows(&self, pair: Pair<'_>, long: Long) -> Result<Vec<TextTokens>> {
+        self.tokenizer.windows(pair, long)
     }
 
     /// Probabilities of [`Self::labels`] for tokens of [`Self::windows`]: `[texts][labels]`. A row does not depend on the
@@ -146,8 +143,28 @@ impl Classifier {
         Ok(self.logits(tokens)?.iter().map(|row| probabilities(row)).collect())
     }
 
-    /// Logits of every text, computed in groups of similar length.
-    fn logits(&self, tokens: &[TextTokens]) -> Result<Vec<Vec<f32>>> {
+    /// Checks that the model scores relevance.
+    ///
+    /// # Errors
+    /// [`ModelError::Field`] where the head has other than one label.
+    pub fn one_logit(&self) -> Result<()> {
+        if self.labels.len() == 1 {
+            return Ok(());
+        }
+        Err(ModelError::Field {
+            path: self.path.join("config.json"),
+            field: "id2label".into(),
+            expected: "one label, as models have that score how relevant a passage is".into(),
+            found: self.labels.join(", "),
+        })
+    }
+
+    /// Logits of [`Self::labels`] for tokens of [`Self::windows`]: `[texts][labels]`, computed in groups of similar length. A
+    /// row does not depend on the others, bit for bit on the CPU.
+    ///
+    /// # Errors
+    /// An operation fails.
+    pub fn logits(&self, tokens: &[TextTokens]) -> Result<Vec<Vec<f32>>> {
         let batches = Batches::new(tokens, self.tokens);
         let groups: Vec<&[usize]> = batches.iter().collect();
         let of_group = |group: &&[usize]| self.judge(&Packed::new(group.iter().map(|&text| &tokens[text])));
@@ -166,17 +183,27 @@ impl Classifier {
         Ok(logits)
     }
 
-    /// Logits of every text of `packed`, from the vectors of their first tokens.
+    /// Logits of every text of `packed`.
     fn judge(&self, packed: &Packed) -> Result<Vec<Vec<f32>>> {
         let states = self.encoder.forward(packed)?;
-        let first: Vec<u32> = (0..packed.texts.count()).map(|text| packed.texts.range(text).start as u32).collect();
-        let first = states.index_select(&Tensor::new(first, states.device())?, 0)?;
-        let dense = if self.head.gelu {
-            self.dense.apply(&first, Activation::Gelu)?
-        } else {
-            self.dense.apply(&first, Activation::Tanh)?
-        };
+        let pooled = self.pooled(&states, packed)?;
+        let activation = if self.head.gelu { Activation::Gelu } else { Activation::Tanh };
+        let mut dense = self.dense.apply(&pooled, activation)?;
+        if let Some((norm, eps)) = &self.norm {
+            dense = norm.of_sum(&dense, &dense.zeros_like()?, *eps)?;
+        }
         Ok(self.output.apply(&dense, Activation::None)?.to_device(&Device::Cpu)?.to_vec2()?)
+    }
+
+    /// The vector of each text that the head reads: `[texts, hidden]`.
+    fn pooled(&self, states: &Tensor, packed: &Packed) -> Result<Tensor> {
+        let texts = (0..packed.texts.count()).map(|text| packed.texts.range(text));
+        if self.pooling == Pooling::Cls {
+            let first: Vec<u32> = texts.map(|range| range.start as u32).collect();
+            return Ok(states.index_select(&Tensor::new(first, states.device())?, 0)?);
+        }
+        let means = texts.map(|range| states.narrow(0, range.start, range.len())?.mean(0));
+        Ok(Tensor::stack(&means.collect::<candle_core::Result<Vec<_>>>()?, 0)?)
     }
 
     /// Whether files beside `tokenizer.json` changed its normaliser.
@@ -190,18 +217,6 @@ impl Classifier {
     pub fn limit(&self) -> usize {
         self.tokenizer.limit()
     }
-}
-
-/// The model's own names of its classes, as many as the head has rows.
-fn labels(config: &Config, rows: usize) -> Result<Vec<String>> {
-    let labels = match config.numbered_texts("id2label")? {
-        Some(labels) => labels,
-        None => (0..rows).map(|i| format!("LABEL_{i}")).collect(),
-    };
-    if labels.len() != rows || rows == 0 {
-        return Err(config.wrong("id2label", &format!("a label for each of the {rows} rows of the head")));
-    }
-    Ok(labels)
 }
 
 fn probabilities(logits: &[f32]) -> Vec<f32> {

@@ -1,9 +1,10 @@
 //! From a folder's tensors to an [`Encoder`].
 
-use super::family::Family;
+use super::family::{Family, OuterNorm, Projections};
 use super::spec::{EncoderSpec, RelativePositions};
 use super::{Batches, Block, Encoder, Layer, Norm};
 use crate::error::{ModelError, Result};
+use crate::layers::Rotary;
 use crate::weights::Weights;
 use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
@@ -11,6 +12,7 @@ use moot_kernels::ops::add_norm::add_norm;
 use moot_kernels::{Activation, Relative, Weight};
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Mutex;
 
 /// Storage of an encoder's matrices on the CPU.
@@ -61,7 +63,7 @@ pub(super) struct Loader<'a> {
 impl<'a> Loader<'a> {
     /// The tensors of `family` have its prefix, or none where the file holds the encoder alone.
     pub(super) fn new(weights: &'a Weights, family: &Family, options: &'a EncoderOptions) -> Self {
-        let bare = weights.contains("embeddings.word_embeddings.weight");
+        let bare = weights.contains(&format!("{}.weight", family.names.words));
         let prefix = if bare { "" } else { family.prefix };
         Self { weights, options, prefix, used: RefCell::default() }
     }
@@ -70,12 +72,12 @@ impl<'a> Loader<'a> {
     /// A tensor that is missing, of another shape, of a type that holds no floats or with a number that is not finite.
     pub(super) fn encoder(&self, family: &Family, spec: EncoderSpec) -> Result<Encoder> {
         let (hidden, eps) = (spec.hidden, spec.norm_eps);
-        let word_embeddings = self.table("embeddings.word_embeddings.weight", [spec.vocab, hidden])?;
+        let word_embeddings = self.table(&format!("{}.weight", family.names.words), [spec.vocab, hidden])?;
         let positions = spec.positions.map(|at| self.table("embeddings.position_embeddings.weight", [at.rows, hidden]));
         let segments = (spec.segments > 0)
             .then(|| self.table("embeddings.token_type_embeddings.weight", [spec.segments, hidden]))
             .transpose()?;
-        let norm = self.norm("embeddings.LayerNorm", hidden)?;
+        let norm = self.norm(family.names.norm, hidden, spec.biases)?;
         let relative = spec.relative.map(|relative| self.relative_table(relative, hidden, eps)).transpose()?;
         let blocks = (0..spec.layers).map(|index| self.block(index, family, &spec, relative.as_ref()));
         let blocks = blocks.collect::<Result<_>>()?;
@@ -88,6 +90,10 @@ impl<'a> Loader<'a> {
             segments,
             norm,
             blocks,
+            rotary: spec
+                .rotary
+                .as_ref()
+                .map(|rotary| [&rotary.full, &rotary.local].map(|rope| Rotary::new(Some(rope), spec.head_dim()))),
             turn: Mutex::new(()),
             device,
             spec,
@@ -95,26 +101,41 @@ impl<'a> Loader<'a> {
     }
 
     fn block(&self, index: usize, family: &Family, spec: &EncoderSpec, relative: Option<&Tensor>) -> Result<Block> {
-        let at = |part: &str| format!("encoder.layer.{index}.{part}");
-        let own = |part: &str| self.inner(&at(&format!("attention.self.{part}")), spec.hidden, spec.hidden);
-        let [query, key, value] = family.projections.map(own);
-        let (query, key) = (query?, key?);
+        let names = family.names;
+        let at = |part: &str| format!("{}{index}.{part}", names.block);
+        let (hidden, wide) = (spec.hidden, spec.intermediate);
+        let part = |name: &str, rows: Range<usize>, of: usize| {
+            self.part(&self.under(&at(name)), rows, [of, hidden], self.options.precision, spec.biases)
+        };
+        let [query, key, value] = match names.projections {
+            Projections::Apart(projections) => projections.map(|name| part(name, 0..hidden, hidden)),
+            Projections::Fused(name) => [0, 1, 2].map(|i| part(name, i * hidden..(i + 1) * hidden, 3 * hidden)),
+        };
         let relative = match (relative, spec.relative) {
-            (Some(table), Some(positions)) => {
-                Some(self.relative(&at("attention.self."), table, positions, spec, family)?)
-            }
+            (Some(table), Some(positions)) => Some(self.relative(&at(""), table, positions, spec, family)?),
             _ => None,
         };
+        let gate = spec.gated.then(|| part(names.inner, wide..2 * wide, 2 * wide)).transpose()?;
+        let inner = part(names.inner, 0..wide, if spec.gated { 2 * wide } else { wide })?;
+        let outer = self.under(&at(names.outer));
+        let outer = self.part(&outer, 0..hidden, [hidden, wide], self.options.precision, spec.biases)?;
+        let outer_norm = match names.outer_norm {
+            OuterNorm::Own(name) => at(name),
+            OuterNorm::Next { block, .. } if index + 1 < spec.layers => format!("{}{}.{block}", names.block, index + 1),
+            OuterNorm::Next { last, .. } => last.to_owned(),
+        };
         Ok(Block {
-            query,
-            key,
+            query: query?,
+            key: key?,
             value: value?,
             relative,
-            attention_output: self.inner(&at("attention.output.dense"), spec.hidden, spec.hidden)?,
-            attention_norm: self.norm(&at("attention.output.LayerNorm"), spec.hidden)?,
-            inner: self.inner(&at("intermediate.dense"), spec.intermediate, spec.hidden)?,
-            outer: self.inner(&at("output.dense"), spec.hidden, spec.intermediate)?,
-            outer_norm: self.norm(&at("output.LayerNorm"), spec.hidden)?,
+            local: spec.rotary.as_ref().is_some_and(|rotary| rotary.is_local[index]),
+            attention_output: part(names.attention_output, 0..hidden, hidden)?,
+            attention_norm: self.norm(&at(names.attention_norm), hidden, spec.biases)?,
+            inner,
+            gate,
+            outer,
+            outer_norm: self.norm(&outer_norm, hidden, spec.biases)?,
         })
     }
 
@@ -124,7 +145,7 @@ impl<'a> Loader<'a> {
         if !relative.normed {
             return Ok(table);
         }
-        let Norm { weight, bias } = self.norm("encoder.LayerNorm", hidden)?;
+        let Norm { weight, bias } = self.norm("encoder.LayerNorm", hidden, true)?;
         Ok(add_norm(&table, &table.zeros_like()?, &weight, &bias, eps)?)
     }
 
@@ -137,8 +158,10 @@ impl<'a> Loader<'a> {
         spec: &EncoderSpec,
         family: &Family,
     ) -> Result<Relative> {
-        let [query, key, _] = family.projections;
-        let names = if positions.shared { [key, query] } else { ["pos_key_proj", "pos_query_proj"] };
+        let names = match family.names.projections {
+            Projections::Apart([query, key, _]) if positions.shared => [key, query],
+            _ => ["attention.self.pos_key_proj", "attention.self.pos_query_proj"],
+        };
         let project = |name: &str| {
             let layer = self.layer(&self.under(&format!("{at}{name}")), spec.hidden, spec.hidden, Precision::F32)?;
             Ok::<_, ModelError>(layer.apply(table, Activation::None)?)
@@ -153,23 +176,35 @@ impl<'a> Loader<'a> {
         format!("{}{name}", self.prefix)
     }
 
-    /// A layer of the encoder, stored with the precision of the options.
-    fn inner(&self, name: &str, outputs: usize, inputs: usize) -> Result<Layer> {
-        self.layer(&self.under(name), outputs, inputs, self.options.precision)
-    }
-
     /// The layer whose tensors are `name.weight` and `name.bias`.
     pub(super) fn layer(&self, name: &str, outputs: usize, inputs: usize, precision: Precision) -> Result<Layer> {
-        let bias = self.dense(&format!("{name}.bias"), &[outputs])?;
-        Ok(Layer { weight: self.matrix(&format!("{name}.weight"), outputs, inputs, precision)?, bias })
+        self.part(name, 0..outputs, [outputs, inputs], precision, true)
     }
 
-    fn matrix(&self, name: &str, outputs: usize, inputs: usize, precision: Precision) -> Result<Weight> {
+    /// A layer from the `rows` of a tensor of `shape`: one of several that it holds, or all.
+    pub(super) fn part(
+        &self,
+        name: &str,
+        rows: Range<usize>,
+        shape: [usize; 2],
+        precision: Precision,
+        has_bias: bool,
+    ) -> Result<Layer> {
+        let bias = || -> Result<Tensor> {
+            Ok(self.dense(&format!("{name}.bias"), &shape[..1])?.narrow(0, rows.start, rows.len())?)
+        };
+        let bias = has_bias.then(bias).transpose()?;
+        Ok(Layer { weight: self.matrix(&format!("{name}.weight"), rows, shape, precision)?, bias })
+    }
+
+    fn matrix(&self, name: &str, part: Range<usize>, shape: [usize; 2], precision: Precision) -> Result<Weight> {
         self.note(name);
         if !self.options.device.is_cpu() {
-            return Ok(Weight::new(&self.dense(name, &[outputs, inputs])?)?);
+            let all = self.dense(name, &shape)?;
+            return Ok(Weight::new(&all.narrow(0, part.start, part.len())?.contiguous()?)?);
         }
-        let rows = self.weights.rows(name, outputs, inputs)?;
+        let (outputs, inputs) = (part.len(), shape[1]);
+        let rows = self.weights.rows(name, shape[0], inputs)?.slice(part);
         let read = |row: usize, out: &mut [f32]| rows.read(row, out);
         let integers = match precision {
             Precision::Int16 => Weight::from_rows_as_i16(outputs, inputs, read),
@@ -180,15 +215,20 @@ impl<'a> Loader<'a> {
         Ok(weight)
     }
 
-    fn norm(&self, name: &str, hidden: usize) -> Result<Norm> {
-        let name = self.under(name);
+    pub(super) fn norm(&self, name: &str, hidden: usize, has_bias: bool) -> Result<Norm> {
+        self.norm_at(&self.under(name), hidden, has_bias)
+    }
+
+    /// The norm whose tensors are `name.weight` and `name.bias`; without a bias, zeros.
+    pub(super) fn norm_at(&self, name: &str, hidden: usize, has_bias: bool) -> Result<Norm> {
         // TensorFlow's names, which early conversions kept.
         let either = |new: &str, old: &str| {
             let (new, old) = (format!("{name}.{new}"), format!("{name}.{old}"));
             if !self.weights.contains(&new) && self.weights.contains(&old) { old } else { new }
         };
-        let (weight, bias) = (either("weight", "gamma"), either("bias", "beta"));
-        Ok(Norm { weight: self.dense(&weight, &[hidden])?, bias: self.dense(&bias, &[hidden])? })
+        let weight = self.dense(&either("weight", "gamma"), &[hidden])?;
+        let bias = if has_bias { self.dense(&either("bias", "beta"), &[hidden])? } else { weight.zeros_like()? };
+        Ok(Norm { weight, bias })
     }
 
     /// A table whose rows are selected, in the file's type where Candle can select from it.

@@ -1,4 +1,4 @@
-//! Encoders: texts in; vectors, or probabilities of classes, out. The families are rows of [`FAMILIES`].
+//! Encoders: texts in; vectors, or logits of classes, out. The families are rows of [`FAMILIES`].
 //!
 //! Tokens of many texts are packed one after the other into one `[tokens, hidden]` tensor with cumulative lengths: no
 //! padding is computed. Every kernel works row by row or text by text, so a text's result has the same bits in any batch.
@@ -7,6 +7,7 @@ mod batches;
 mod classifier;
 mod embedding;
 mod family;
+mod labels;
 mod load;
 mod pooling;
 mod recipe;
@@ -15,24 +16,26 @@ mod spec;
 mod tokens;
 
 pub use batches::{Batches, Packed};
-pub use classifier::{Classified, Classifier, NliLabels};
+pub use classifier::{Classified, Classifier};
 pub use embedding::{Embedded, EmbeddingModel};
-pub use family::{FAMILIES, Family, HeadNames};
+pub use family::{FAMILIES, Family, HeadNames, Names, OuterNorm, Projections};
+pub use labels::{NliLabels, Unsupported};
 pub use load::{EncoderOptions, Precision};
 pub use pooling::{MASKS, Pooling, Prefixes};
 pub use recipe::Recipe;
 pub(crate) use settings::SENTENCE_CONFIGS;
 pub use settings::TextSettings;
-pub use spec::{Buckets, EncoderSpec, PositionTable, RelativePositions};
-pub use tokens::{Pair, TextTokens};
+pub use spec::{Buckets, EncoderSpec, PositionTable, RelativePositions, RotaryPositions};
+pub use tokens::{Long, Pair, TextTokens};
 
 use crate::error::Result;
-use candle_core::{Device, Tensor};
-use moot_kernels::ops::{add_norm::add_norm, bidirectional::bidirectional, sum_of_rows::sum_of_rows};
-use moot_kernels::{Activation, Affine, Relative, Texts, Weight};
+use crate::layers::Rotary;
+use candle_core::{DType, Device, Tensor};
+use moot_kernels::ops::{add_norm::add_norm, bidirectional::bidirectional, rope::rope, sum_of_rows::sum_of_rows};
+use moot_kernels::{Activation, Affine, Distances, Relative, Texts, Weight};
 use std::sync::{Mutex, PoisonError};
 
-/// A bidirectional transformer with post-norm residuals: BERT, RoBERTa or DeBERTa, by its [`EncoderSpec`].
+/// A bidirectional transformer: BERT, RoBERTa, DeBERTa or ModernBERT, by its [`EncoderSpec`].
 #[derive(Debug)]
 pub struct Encoder {
     spec: EncoderSpec,
@@ -45,6 +48,8 @@ pub struct Encoder {
     segments: Option<Tensor>,
     norm: Norm,
     blocks: Vec<Block>,
+    /// Rotations of queries and keys, by [`Block::local`]; none in families that add positions.
+    rotary: Option<[Rotary; 2]>,
     /// Held while a GPU works: see [`Encoder::forward`].
     turn: Mutex<()>,
 }
@@ -56,12 +61,12 @@ struct Norm {
     bias: Tensor,
 }
 
-/// A linear layer with a bias.
+/// A linear layer.
 #[derive(Debug)]
 struct Layer {
     weight: Weight,
     /// `[outputs]`
-    bias: Tensor,
+    bias: Option<Tensor>,
 }
 
 #[derive(Debug)]
@@ -70,16 +75,25 @@ struct Block {
     key: Layer,
     value: Layer,
     relative: Option<Relative>,
+    /// Whether tokens see their neighbours alone.
+    local: bool,
     attention_output: Layer,
+    /// Behind the attention's residual.
     attention_norm: Norm,
     inner: Layer,
+    /// What `inner` is multiplied by behind its activation.
+    gate: Option<Layer>,
     outer: Layer,
+    /// Behind the feed-forward's residual. Where a model norms what a block reads, this is the next block's norm.
     outer_norm: Norm,
 }
 
+/// Cosines and sines of a batch's positions, by [`Block::local`].
+type Angles = [(Tensor, Tensor); 2];
+
 impl Layer {
     fn with(&self, activation: Activation) -> Affine<'_> {
-        Affine { weight: &self.weight, bias: Some(&self.bias), activation }
+        Affine { weight: &self.weight, bias: self.bias.as_ref(), activation }
     }
 
     fn apply(&self, x: &Tensor, activation: Activation) -> candle_core::Result<Tensor> {
@@ -123,16 +137,39 @@ impl Encoder {
     }
 
     fn run(&self, packed: &Packed) -> Result<Tensor> {
-        let eps = self.spec.norm_eps;
-        let mut x = self.embed(packed)?;
+        let mut normed = self.embed(packed)?;
+        let mut residual = normed.clone();
+        let angles = self.angles(&packed.texts)?;
         for block in &self.blocks {
-            let attended = self.attend(block, &x, &packed.texts)?;
+            let attended = self.attend(block, &normed, &packed.texts, angles.as_ref())?;
             let attended = block.attention_output.apply(&attended, Activation::None)?;
-            x = block.attention_norm.of_sum(&attended, &x, eps)?;
-            let inner = block.inner.apply(&x, self.spec.activation)?;
-            x = block.outer_norm.of_sum(&block.outer.apply(&inner, Activation::None)?, &x, eps)?;
+            (residual, normed) = self.added(&attended, &residual, &block.attention_norm)?;
+            let inner = block.inner.apply(&normed, self.spec.activation)?;
+            let inner = match &block.gate {
+                Some(gate) => (inner * gate.apply(&normed, Activation::None)?)?,
+                None => inner,
+            };
+            let outer = block.outer.apply(&inner, Activation::None)?;
+            (residual, normed) = self.added(&outer, &residual, &block.outer_norm)?;
         }
-        Ok(x)
+        Ok(normed)
+    }
+
+    /// The next residual stream, and what the next layers read: the norm of `x + residual`. The stream is the sum where the
+    /// model norms what layers read, else the norm itself.
+    fn added(&self, x: &Tensor, residual: &Tensor, norm: &Norm) -> candle_core::Result<(Tensor, Tensor)> {
+        let normed = norm.of_sum(x, residual, self.spec.norm_eps)?;
+        let stream = if self.spec.norm_first { (x + residual)? } else { normed.clone() };
+        Ok((stream, normed))
+    }
+
+    /// Cosines and sines of the positions of all tokens; `None` without rotations.
+    fn angles(&self, texts: &Texts) -> candle_core::Result<Option<Angles>> {
+        let Some([full, local]) = &self.rotary else { return Ok(None) };
+        let positions: Vec<u32> =
+            (0..texts.count()).flat_map(|text| 0..texts.range(text).len()).map(|at| at as u32).collect();
+        let tables = |rotary: &Rotary| rotary.tables(&positions, DType::F32, &self.device);
+        Ok(Some([tables(full)?, tables(local)?]))
     }
 
     fn embed(&self, packed: &Packed) -> candle_core::Result<Tensor> {
@@ -149,10 +186,20 @@ impl Encoder {
         self.norm.of_sum(&words, &added, self.spec.norm_eps)
     }
 
-    fn attend(&self, block: &Block, x: &Tensor, texts: &Texts) -> candle_core::Result<Tensor> {
+    fn attend(&self, block: &Block, x: &Tensor, texts: &Texts, angles: Option<&Angles>) -> candle_core::Result<Tensor> {
         let projections = [&block.query, &block.key, &block.value].map(|layer| layer.with(Activation::None));
         let projected = Weight::apply_all(&projections, x)?;
         let [q, k, v] = &projected[..] else { candle_core::bail!("three layers gave other than three results (bug)") };
-        bidirectional([q, k, v], texts, self.spec.heads, self.spec.scale(), block.relative.as_ref())
+        let local = self.spec.rotary.as_ref().filter(|_| block.local).map(|rotary| Distances::Window(rotary.window));
+        let distances = block.relative.as_ref().map(Distances::Relative).or(local);
+        let Some(angles) = angles else {
+            return bidirectional([q, k, v], texts, self.spec.heads, self.spec.scale(), distances);
+        };
+        let (cos, sin) = &angles[usize::from(block.local)];
+        let (tokens, hidden) = q.dims2()?;
+        let rotated = |x: &Tensor| {
+            rope(&x.reshape((tokens, self.spec.heads, self.spec.head_dim()))?, cos, sin)?.reshape((tokens, hidden))
+        };
+        bidirectional([&rotated(q)?, &rotated(k)?, v], texts, self.spec.heads, self.spec.scale(), distances)
     }
 }

@@ -1,9 +1,10 @@
 //! The shape of an encoder as plain data, the same for all families.
 
+use crate::spec::Rope;
 use moot_kernels::Activation;
 use moot_kernels::math::ln;
 
-/// Shape and switches of a bidirectional transformer with post-norm residuals.
+/// Shape and switches of a bidirectional transformer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EncoderSpec {
     /// The row of [`super::FAMILIES`].
@@ -30,6 +31,27 @@ pub struct EncoderSpec {
     pub segments: usize,
     /// Relative positions inside attention (DeBERTa).
     pub relative: Option<RelativePositions>,
+    /// Rotated queries and keys (ModernBERT).
+    pub rotary: Option<RotaryPositions>,
+    /// Whether norms are in front of attention and feed-forward, and the residual stream is not normed.
+    pub norm_first: bool,
+    /// Whether linear layers and norms have biases.
+    pub biases: bool,
+    /// Whether the feed-forward multiplies its activations by a second projection.
+    pub gated: bool,
+}
+
+/// Rotary positions, in blocks that see all of a text and blocks that see neighbours.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RotaryPositions {
+    /// Rotation of blocks that see all of a text.
+    pub full: Rope,
+    /// Rotation of the others.
+    pub local: Rope,
+    /// For each block, whether a token sees its neighbours alone.
+    pub is_local: Vec<bool>,
+    /// The largest distance of a neighbour.
+    pub window: usize,
 }
 
 /// A learned vector for every position.

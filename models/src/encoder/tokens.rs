@@ -3,7 +3,7 @@
 use super::family::Family;
 use super::settings::TextSettings;
 use crate::error::{ModelError, Result};
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Ends, Tokenizer};
 use std::path::Path;
 
 /// The ids of one text or pair.
@@ -11,7 +11,7 @@ use std::path::Path;
 pub struct TextTokens {
     /// Special tokens included.
     pub ids: Vec<u32>,
-    /// 1 for the second text of a pair and what closes it, else 0.
+    /// Of the second text of a pair and what closes it, 1 in most models that have segments; else 0.
     pub segments: Vec<u32>,
     /// Whether the text was truncated to the model's limit.
     pub truncated: bool,
@@ -26,14 +26,20 @@ pub struct Pair<'a> {
     pub second: &'a str,
 }
 
-/// A tokenizer with a family's special tokens.
+/// The text of a pair that may be long, and is split into windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Long {
+    /// The first: the premise.
+    First,
+    /// The second: the passage that a reranker reads.
+    Second,
+}
+
+/// A tokenizer with the special tokens around its texts.
 #[derive(Debug)]
 pub(super) struct TextTokenizer {
     tokenizer: Tokenizer,
-    begin: u32,
-    end: u32,
-    between: usize,
-    segments: usize,
+    ends: Ends,
     /// Mask tokens behind a text, where its vector is taken from them. A text that is too long then loses its beginning.
     masks: Vec<u32>,
     /// Tokens of a text at most, special ones included.
@@ -41,11 +47,12 @@ pub(super) struct TextTokenizer {
 }
 
 impl TextTokenizer {
-    /// The tokenizer of `folder`; the limit counts special tokens, of which a pair has four at most.
+    /// The tokenizer of `folder`; the limit counts special tokens, of which a pair has four at most. Special tokens are those
+    /// of its post-processor, else those that `family` has: multilingual E5 is a BERT with the tokens of XLM-R.
     ///
     /// # Errors
-    /// No sound tokenizer.json, a special token of the family that it does not know, more tokens than `vocab`, a limit
-    /// that leaves no room.
+    /// No sound tokenizer.json, a special token that it does not know, more tokens than `vocab`, a limit that leaves no
+    /// room.
     pub(super) fn open(
         folder: &Path,
         family: &Family,
@@ -62,10 +69,6 @@ impl TextTokenizer {
             expected,
             found,
         };
-        let special = |text: &str| {
-            let id = tokenizer.special_id(text);
-            id.ok_or_else(|| wrong("added_tokens", format!("{text}, as {} models have", family.name), "none".into()))
-        };
         if tokenizer.vocab_size() > vocab {
             let expected = format!("at most {vocab} tokens, the rows of the embedding");
             return Err(wrong("vocabulary", expected, tokenizer.vocab_size().to_string()));
@@ -73,9 +76,33 @@ impl TextTokenizer {
         if limit < 8 {
             return Err(wrong("limit", "at least 8 tokens a text".into(), limit.to_string()));
         }
-        let [begin, end] = family.ends;
-        let (begin, end) = (special(begin)?, special(end)?);
-        Ok(Self { tokenizer, begin, end, between: family.between, segments, masks: Vec::new(), limit })
+        let special = |text: &str| {
+            let id = tokenizer.special_id(text);
+            id.ok_or_else(|| wrong("added_tokens", format!("{text}, as {} models have", family.name), "none".into()))
+        };
+        let mut ends = match Ends::open(&path)? {
+            Some(ends) => ends,
+            None => {
+                let [begin, end] = family.ends;
+                let (begin, end) = (special(begin)?, special(end)?);
+                let pair = [vec![begin], vec![end; family.between], vec![end]];
+                Ends { single: [vec![begin], vec![end]], pair, segment: 1 }
+            }
+        };
+        let all = || ends.single.iter().chain(&ends.pair);
+        if all().any(|tokens| !(1..=2).contains(&tokens.len())) {
+            let expected = "one token or two before, between and behind texts".to_owned();
+            return Err(wrong("post_processor", expected, format!("{:?} and {:?}", ends.single, ends.pair)));
+        }
+        if let Some(beyond) = all().flatten().find(|&&id| id as usize >= vocab) {
+            return Err(wrong("post_processor", format!("tokens below {vocab}"), beyond.to_string()));
+        }
+        // Models without segments, or with one of them, have a tokenizer that does not name any.
+        ends.segment = if segments > 1 { ends.segment } else { 0 };
+        if ends.segment as usize >= segments.max(1) {
+            return Err(wrong("post_processor", format!("segments below {segments}"), ends.segment.to_string()));
+        }
+        Ok(Self { tokenizer, ends, masks: Vec::new(), limit })
     }
 
     /// With `count` of `family`'s mask tokens behind every text.
@@ -89,6 +116,14 @@ impl TextTokenizer {
             expected: format!("{}, as {} models have", family.mask, family.name),
             found: "none".into(),
         })?;
+        if self.ends.single[1].len() != 1 {
+            return Err(ModelError::Field {
+                path: folder.join("tokenizer.json"),
+                field: "post_processor".into(),
+                expected: "one token behind a text whose vector is taken from masks".into(),
+                found: format!("{:?}", self.ends.single[1]),
+            });
+        }
         self.masks = vec![id; count];
         Ok(self)
     }
@@ -103,13 +138,14 @@ impl TextTokenizer {
         self.limit
     }
 
-    /// `[begin] text [end]`.
+    /// `text` between its special tokens.
     ///
     /// # Errors
     /// The tokenizer's own pipeline fails on the text.
     pub(super) fn text(&self, text: &str) -> Result<TextTokens> {
         let mut content = self.tokenizer.encode_text(text)?;
-        let room = self.limit - 2 - self.masks.len();
+        let [before, behind] = &self.ends.single;
+        let room = self.limit - before.len() - behind.len() - self.masks.len();
         let beyond = content.len().saturating_sub(room);
         let truncated = beyond > 0;
         if self.masks.is_empty() {
@@ -117,15 +153,11 @@ impl TextTokenizer {
         } else {
             content.drain(..beyond);
         }
-        let mut ids = Vec::with_capacity(content.len() + self.masks.len() + 2);
-        ids.push(self.begin);
-        ids.append(&mut content);
-        ids.extend_from_slice(&self.masks);
-        ids.push(self.end);
+        let ids = [&before[..], &content, &self.masks, behind].concat();
         Ok(TextTokens { segments: vec![0; ids.len()], ids, truncated })
     }
 
-    /// `[begin] first [end ..] second [end]`, cut where the longer text ends, as the reference's "longest first" does.
+    /// Both texts between their special tokens, cut where the longer text ends, as the reference's "longest first" does.
     ///
     /// # Errors
     /// As [`Self::text`].
@@ -139,33 +171,40 @@ impl TextTokenizer {
         Ok(self.join(&first, &second, truncated))
     }
 
-    /// As [`Self::pair`], of every window of the first text. The second text is whole in each, unless that leaves the first
+    /// As [`Self::pair`], of every window of the `long` text. The other text is whole in each, unless that leaves the long
     /// one less than half of the room: then it is cut, which is what `truncated` says.
     ///
     /// # Errors
     /// As [`Self::text`].
-    pub(super) fn windows(&self, pair: Pair<'_>) -> Result<Vec<TextTokens>> {
+    pub(super) fn windows(&self, pair: Pair<'_>, long: Long) -> Result<Vec<TextTokens>> {
         let (first, second) = (self.tokenizer.encode_text(pair.first)?, self.tokenizer.encode_text(pair.second)?);
+        let (whole, other) = match long {
+            Long::First => (&first, &second),
+            Long::Second => (&second, &first),
+        };
         let room = self.room_of_pair();
-        let kept = second.len().min(room - first.len().min(room / 2));
-        let window = room - kept;
-        let of = |start: usize| &first[start..first.len().min(start + window)];
-        let all = window_starts(first.len(), window).map(|at| self.join(of(at), &second[..kept], kept < second.len()));
-        Ok(all.collect())
+        let kept = &other[..other.len().min(room - whole.len().min(room / 2))];
+        let window = room - kept.len();
+        let of = |start: usize| {
+            let part = &whole[start..whole.len().min(start + window)];
+            match long {
+                Long::First => self.join(part, kept, kept.len() < other.len()),
+                Long::Second => self.join(kept, part, kept.len() < other.len()),
+            }
+        };
+        Ok(window_starts(whole.len(), window).map(of).collect())
     }
 
     /// Tokens of both texts of a pair at most, without special ones.
     fn room_of_pair(&self) -> usize {
-        self.limit - 2 - self.between
+        self.limit - self.ends.pair.iter().map(Vec::len).sum::<usize>()
     }
 
     fn join(&self, first: &[u32], second: &[u32], truncated: bool) -> TextTokens {
-        let between = std::iter::repeat_n(self.end, self.between);
-        let mut ids: Vec<u32> = std::iter::once(self.begin).chain(first.iter().copied()).chain(between).collect();
-        let from = ids.len();
-        ids.extend_from_slice(second);
-        ids.push(self.end);
-        let segment = |index: usize| u32::from(self.segments > 1 && index >= from);
+        let [before, between, behind] = &self.ends.pair;
+        let from = before.len() + first.len() + between.len();
+        let ids = [&before[..], first, between, second, behind].concat();
+        let segment = |index: usize| if index >= from { self.ends.segment } else { 0 };
         TextTokens { segments: (0..ids.len()).map(segment).collect(), ids, truncated }
     }
 }

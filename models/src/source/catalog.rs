@@ -133,7 +133,7 @@ impl Catalog {
         let (alias, quant) = name.split_once(':').map_or((name, None), |(alias, quant)| (alias, Some(quant)));
         let Some(entry) = self.models.iter().find(|entry| entry.alias == alias) else {
             if self.has_encoder(alias) {
-                let found = "an encoder, for --embedder or --classifier".to_owned();
+                let found = "an encoder, for --embedder, --reranker or --classifier".to_owned();
                 return Err(ModelError::NotAModel { path: name.into(), expected: "a language model".into(), found });
             }
             return Err(ModelError::UnknownModel { encoder: false, name: name.to_owned(), near: self.near(alias) });

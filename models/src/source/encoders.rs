@@ -14,6 +14,9 @@ pub struct EncoderEntry {
     pub licence: String,
     /// Its output.
     pub task: Task,
+    /// The classes of a classifier, in the order of its logits, where its own config.json only numbers them.
+    #[serde(default)]
+    pub labels: Vec<String>,
     /// Pooling of an embedding model.
     pub pooling: Option<Pooling>,
     /// Whether vectors are normalised to length 1.
@@ -37,8 +40,10 @@ pub struct EncoderEntry {
 pub enum Task {
     /// One vector per text.
     Embedding,
-    /// Entailment, neutral or contradiction for a pair.
+    /// Entailment, neutral or contradiction for a pair, or whether the first text supports the second.
     Nli,
+    /// The relevance of a passage to a query.
+    Reranker,
 }
 
 /// A Python wheel that contains a model's folder as plain data.
@@ -80,6 +85,9 @@ impl EncoderEntry {
         }
         if (self.task == Task::Embedding) != self.pooling.is_some() {
             return Err(("pooling", "one where task is embedding, and none where it is not", String::new()));
+        }
+        if self.task != Task::Nli && !self.labels.is_empty() {
+            return Err(("labels", "none where task is not nli", self.labels.join(", ")));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Folders that are not sound: each is refused in one line that says where and what.
 
 use super::{golden, options};
-use moot_models::encoder::{Classifier, EmbeddingModel, NliLabels, Precision};
+use moot_models::encoder::{Classifier, EmbeddingModel, NliLabels, Precision, Unsupported};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -123,17 +123,20 @@ fn tensors_that_do_not_fit() {
 
 #[test]
 fn labels_are_known_by_name() {
-    let labels = |labels: [&str; 3]| {
+    let labels = |labels: [&str; 3], known: &[&str]| {
         let folder = copy("bert-nli");
         let [a, b, c] = labels;
         change(folder.path(), "config.json", |config| config["id2label"] = json!({"0": a, "1": b, "2": c}));
         let model = Classifier::open(folder.path(), &options(Precision::F32)).unwrap();
-        model.nli().map_err(|error| error.to_string())
+        let known: Vec<String> = known.iter().map(|&label| label.to_owned()).collect();
+        model.nli(&known).map_err(|error| error.to_string())
     };
-    let error = labels(["LABEL_0", "LABEL_1", "LABEL_2"]).unwrap_err();
-    assert!(error.contains("called entailment, neutral and contradiction, found LABEL_0, LABEL_1, LABEL_2"), "{error}");
-    assert!(labels(["entailment", "not_entailment", "neutral"]).is_err());
-    assert!(labels(["entailment", "entailment", "neutral"]).is_err());
-    let order = labels(["NEUTRAL", "Contradiction", "entailment"]).unwrap();
-    assert_eq!(order, NliLabels { entailment: 2, neutral: 0, contradiction: 1 });
+    let numbered = ["LABEL_0", "LABEL_1", "LABEL_2"];
+    let error = labels(numbered, &[]).unwrap_err();
+    assert!(error.contains("expected three labels, called entailment") && error.contains("found LABEL_0"), "{error}");
+    let known = labels(numbered, &["entailment", "neutral", "contradiction"]).unwrap();
+    assert_eq!(known, NliLabels { entailment: 0, others: Some(Unsupported { neutral: 1, contradiction: 2 }) });
+    assert!(labels(numbered, &["unsupported", "supported"]).is_err(), "names of another head");
+    let order = labels(["NEUTRAL", "Contradiction", "entailment"], &[]).unwrap();
+    assert_eq!(order, NliLabels { entailment: 2, others: Some(Unsupported { neutral: 0, contradiction: 1 }) });
 }

@@ -2,28 +2,30 @@
 
 use super::{Texts, cosine, expected, farthest, golden, options, vectors};
 use moot_models::encoder::{
-    Batches, Buckets, Classifier, EmbeddingModel, FAMILIES, Packed, Pair, Pooling, Precision, RelativePositions,
+    Batches, Buckets, Classifier, EmbeddingModel, FAMILIES, Long, NliLabels, Packed, Pair, Pooling, Precision,
+    RelativePositions, Unsupported,
 };
 use moot_models::source::{Catalog, Task};
 use serde::Deserialize;
 
-const EMBEDDING: [&str; 3] = ["bert", "xlm-roberta", "deberta"];
+const EMBEDDING: [&str; 5] = ["bert", "xlm-roberta", "deberta", "bert-pieces", "modernbert"];
 /// With the number of pairs that are longer than the model's limit.
-const CLASSIFIERS: [(&str, usize); 3] = [("bert-nli", 3), ("roberta-nli", 1), ("deberta-nli", 3)];
+const CLASSIFIERS: [(&str, usize); 4] =
+    [("bert-nli", 3), ("roberta-nli", 1), ("deberta-nli", 3), ("modernbert-nli", 1)];
 
 #[derive(Deserialize)]
-struct Judged {
-    first: String,
-    second: String,
-    logits: Vec<f32>,
+pub(super) struct Judged {
+    pub first: String,
+    pub second: String,
+    pub logits: Vec<f32>,
 }
 
 #[derive(Deserialize)]
-struct Pairs {
-    pairs: Vec<Judged>,
+pub(super) struct Pairs {
+    pub pairs: Vec<Judged>,
 }
 
-fn bits(numbers: &[f32]) -> Vec<u32> {
+pub(super) fn bits(numbers: &[f32]) -> Vec<u32> {
     numbers.iter().map(|x| x.to_bits()).collect()
 }
 
@@ -70,8 +72,8 @@ fn logits_are_those_of_the_reference() {
             for row in &classified.probabilities {
                 assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-6);
             }
-            let labels = model.nli().unwrap();
-            assert_eq!((labels.contradiction, labels.entailment, labels.neutral), (0, 1, 2));
+            let labels = model.nli(&[]).unwrap();
+            assert_eq!(labels, NliLabels { entailment: 1, others: Some(Unsupported { neutral: 2, contradiction: 0 }) });
         }
     }
 }
@@ -119,7 +121,7 @@ fn a_long_premise_is_cut_in_windows() {
     for (name, _) in CLASSIFIERS {
         let model = Classifier::open(&golden(name), &options(Precision::F32)).unwrap();
         let short = Pair { first: "A man plays a guitar.", second: "Somebody makes music." };
-        let [whole] = &model.windows(short).unwrap()[..] else { panic!("{name}: one window") };
+        let [whole] = &model.windows(short, Long::First).unwrap()[..] else { panic!("{name}: one window") };
         let classified = model.classify(&[short]).unwrap();
         assert_eq!(
             bits(&model.probabilities(std::slice::from_ref(whole)).unwrap()[0]),
@@ -130,8 +132,8 @@ fn a_long_premise_is_cut_in_windows() {
         let numbers = |range: std::ops::Range<u32>| range.map(|i| format!(" {i}")).collect::<String>();
         let premise = numbers(100..180);
         let long = Pair { first: &premise, second: "The bridge was open." };
-        let windows = model.windows(long).unwrap();
-        let empty = model.windows(Pair { first: "", ..long }).unwrap()[0].ids.clone();
+        let windows = model.windows(long, Long::First).unwrap();
+        let empty = model.windows(Pair { first: "", ..long }, Long::First).unwrap()[0].ids.clone();
         let room = model.limit() - empty.len();
         assert!(windows.len() > 2, "{name}: {}", windows.len());
         for window in &windows {
@@ -146,7 +148,7 @@ fn a_long_premise_is_cut_in_windows() {
             joined.extend_from_slice(&after[shared..]);
         }
         let ids = |first: &str| {
-            let ids = &model.windows(Pair { first, ..long }).unwrap()[0].ids;
+            let ids = &model.windows(Pair { first, ..long }, Long::First).unwrap()[0].ids;
             ids[1..=ids.len() - empty.len()].to_vec()
         };
         for i in 100..177 {
@@ -154,7 +156,7 @@ fn a_long_premise_is_cut_in_windows() {
             assert!(joined.windows(part.len()).any(|tokens| tokens == part), "{name}: {i}");
         }
         assert!(joined.starts_with(&ids(&numbers(100..103))) && joined.ends_with(&ids(&numbers(177..180))), "{name}");
-        let cut = model.windows(Pair { first: &premise, second: &premise }).unwrap();
+        let cut = model.windows(Pair { first: &premise, second: &premise }, Long::First).unwrap();
         assert!(cut.iter().all(|window| window.truncated && window.ids.len() == model.limit()), "{name}");
     }
 }

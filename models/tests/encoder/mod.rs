@@ -2,6 +2,7 @@
 
 mod damaged;
 mod families;
+mod rerankers;
 mod settings;
 
 use moot_models::encoder::{EmbeddingModel, EncoderOptions, Precision};

@@ -53,6 +53,17 @@ pub struct CorpusArgs {
     /// Device of the embedder: cpu, cuda, cuda:N or metal; the one that built the index
     #[arg(long, value_name = "DEVICE", default_value = "cpu", requires = "searched", hide_short_help = true)]
     pub embedder_device: String,
+    /// Read the candidates of each search with this reranker (a name of the catalog, a folder, hf:org/repo), and keep the
+    /// most relevant
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub reranker: Option<String>,
+    /// Device of the reranker: cpu, cuda, cuda:N or metal
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", requires = "reranker", hide_short_help = true)]
+    pub reranker_device: String,
+    /// Passages that the reranker reads, in all or of each source [default: 50, or 5 of each source]
+    #[arg(long, value_name = "N", value_parser = values::count, requires = "reranker", hide_short_help = true)]
+    #[arg(allow_negative_numbers = true)]
+    pub candidates: Option<usize>,
 }
 
 /// A setting that is on or off.
@@ -127,6 +138,9 @@ impl CorpusArgs {
             retriever: self.retriever.map(Mode::from),
             embedder: self.embedder.clone(),
             embedder_device: self.embedder_device.clone(),
+            reranker: self.reranker.clone(),
+            reranker_device: self.reranker_device.clone(),
+            candidates: self.candidates,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::files;
 use crate::question::Passage;
 use crate::retrieval::index::{Cutoff, Index, IndexRetriever, Mode, Search};
 use crate::retrieval::{Filter, Hit, Retriever, Wanted};
-use crate::workspace::{note_state, note_undated};
+use crate::workspace::{EmbedderOptions, RerankerOptions, note_reranked, note_state, note_undated};
 use serde::Serialize;
 use std::fmt::Write;
 use std::io::Read;
@@ -69,6 +69,13 @@ pub struct Args {
     /// The embedder.
     #[command(flatten)]
     pub embedder: embedder::EmbedderArgs,
+    /// Read the candidates of each search with this reranker (a name of the catalog, a folder, hf:org/repo), and keep the
+    /// most relevant; it is on the device of the embedder
+    #[arg(long, value_name = "NAME")]
+    pub reranker: Option<String>,
+    /// Passages that the reranker reads, in all or of each source [default: 50, or 5 of each source]
+    #[arg(long, value_name = "N", value_parser = values::count, requires = "reranker", allow_negative_numbers = true)]
+    pub candidates: Option<usize>,
 }
 
 /// Searches and prints.
@@ -92,6 +99,9 @@ pub fn run(args: &Args) -> Result<()> {
     let search = Search { mode, exact: args.exact, constant: args.rrf_k, cutoff, ..Search::default() };
     let retriever = IndexRetriever::new(index, embedder, search)?;
     note_undated(&retriever, &filter, &control)?;
+    let reranking = args.reranking()?;
+    let reranker = reranking.open(&control)?;
+    let retriever = reranking.over(Box::new(retriever), reranker.clone());
     let wanted = Wanted { top: args.top, by_source: args.by_source, filter, fold: !args.no_fold };
     for (first, some) in (1..).step_by(TOGETHER).zip(queries.chunks(TOGETHER)) {
         let some: Vec<&str> = some.iter().map(String::as_str).collect();
@@ -113,7 +123,24 @@ pub fn run(args: &Args) -> Result<()> {
             }
         }
     }
+    note_reranked(reranker.as_deref(), &control);
     Ok(())
+}
+
+impl Args {
+    /// The reranker, as the workspace takes it.
+    ///
+    /// # Errors
+    /// Fewer candidates than passages that are wanted.
+    fn reranking(&self) -> Result<RerankerOptions> {
+        if let Some(candidates) = self.candidates.filter(|&candidates| candidates < self.top) {
+            let top = self.top;
+            let expected = format!("--candidates {candidates}: expected at least {top}, the passages that are wanted");
+            return Err(MootError::Usage(expected));
+        }
+        let EmbedderOptions { device, offline, .. } = self.embedder.options();
+        Ok(RerankerOptions { name: self.reranker.clone(), device, candidates: self.candidates, offline })
+    }
 }
 
 /// The queries: one, or the lines of a file.

@@ -22,11 +22,11 @@ pub struct Args {
     pub json: bool,
 }
 
-/// An encoder's name: an embedder or a classifier.
+/// An encoder's name.
 #[derive(Debug, Serialize)]
 struct Encoder {
     name: String,
-    /// "embedder" or "classifier".
+    /// "embedder", "reranker" or "classifier".
     task: &'static str,
     licence: String,
     /// "cache" or "hub cache"; `None` if it is not on this machine.
@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> Result<()> {
     if encoders.is_empty() {
         return Ok(());
     }
-    let head = ["embedders and classifiers", "option", "licence", "here"].map(str::to_owned).to_vec();
+    let head = ["embedders, rerankers and classifiers", "option", "licence", "here"].map(str::to_owned).to_vec();
     let cells = |encoder: &Encoder| {
         let here = encoder.here.unwrap_or("-").to_owned();
         vec![encoder.name.clone(), format!("--{}", encoder.task), encoder.licence.clone(), here]
@@ -93,7 +93,11 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 fn encoder(entry: &EncoderEntry, options: &Options) -> Result<Encoder> {
-    let task = if entry.task == Task::Embedding { "embedder" } else { "classifier" };
+    let task = match entry.task {
+        Task::Embedding => "embedder",
+        Task::Nli => "classifier",
+        Task::Reranker => "reranker",
+    };
     let copy = source::copies(&entry.alias, options)?.into_iter().next();
     let here = copy.map(|copy| place(&copy.source));
     Ok(Encoder { name: entry.alias.clone(), task, licence: entry.licence.clone(), here })

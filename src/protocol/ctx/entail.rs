@@ -80,6 +80,12 @@ impl Ctx<'_> {
         });
     }
 
+    /// Whether a classifier gives the relations of [`Ctx::entail`] that knows support alone.
+    #[must_use]
+    pub(crate) fn classifies_support_only(&self) -> bool {
+        self.tools.classifier.is_some_and(|classifier| classifier.identity().support_only)
+    }
+
     /// Whether a classifier gives the relations of [`Ctx::entail`], rather than the role `entailment`.
     #[must_use]
     pub(crate) fn classifies(&self) -> bool {

@@ -47,7 +47,9 @@ pub(super) fn entailed(
             }
         };
         let (label, probability) = likeliest(&relation);
-        if !alone && probability < certain {
+        // A classifier that knows support alone does not tell an irrelevant document from one that contradicts the claim.
+        let is_open = label == ClaimRelation::Irrelevant && ctx.classifies_support_only();
+        if !alone && (probability < certain || is_open) {
             continue;
         }
         if label == ClaimRelation::Irrelevant {

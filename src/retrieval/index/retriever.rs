@@ -314,6 +314,7 @@ impl Retriever for IndexRetriever {
         RetrieverIdentity {
             index: self.index.sha256(),
             embedder: embedder.map(|embedder| embedder.identity().to_owned()),
+            reranker: None,
             mode: [mode]
                 .into_iter()
                 .chain(self.is_approximate().then_some("approximate"))

@@ -267,6 +267,7 @@ impl Retriever for Qdrant {
     /// The address identifies the index: a server's collection has no hash.
     fn identity(&self) -> RetrieverIdentity {
         RetrieverIdentity {
+            reranker: None,
             index: self.address.to_string(),
             embedder: Some(self.embedder.identity().to_owned()),
             mode: "dense".to_owned(),

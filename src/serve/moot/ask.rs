@@ -97,8 +97,18 @@ impl Search {
     /// Every field of both is named: a new one is either of a search or of how a corpus is opened.
     pub(super) fn options(self) -> CorpusOptions {
         let Self { top, by_source, sources, from, until, fold } = self;
-        let CorpusOptions { paths, cutoff, exact_search, retriever, embedder, embedder_device, .. } =
-            CorpusOptions::default();
+        let CorpusOptions {
+            paths,
+            cutoff,
+            exact_search,
+            retriever,
+            embedder,
+            embedder_device,
+            reranker,
+            reranker_device,
+            candidates,
+            ..
+        } = CorpusOptions::default();
         CorpusOptions {
             paths,
             cutoff,
@@ -112,6 +122,9 @@ impl Search {
             retriever,
             embedder,
             embedder_device,
+            reranker,
+            reranker_device,
+            candidates,
         }
     }
 

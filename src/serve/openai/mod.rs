@@ -1,4 +1,4 @@
-//! OpenAI's API: chat, completions, embeddings, models; and vLLM's tokenize.
+//! OpenAI's API: chat, completions, embeddings, models; vLLM's tokenize; and rerank, as several servers have it.
 
 mod chat;
 mod completions;
@@ -8,6 +8,7 @@ mod formats;
 mod logprobs;
 mod models;
 mod reply;
+mod rerank;
 mod sampling;
 mod tokens;
 
@@ -23,6 +24,8 @@ pub(super) fn routes() -> Router<Arc<State>> {
         .route("/v1/chat/completions", post(chat::complete))
         .route("/v1/completions", post(completions::complete))
         .route("/v1/embeddings", post(embeddings::embed))
+        .route("/v1/rerank", post(rerank::rerank))
+        .route("/rerank", post(rerank::rerank))
         .route("/tokenize", post(tokens::tokenize))
         .route("/detokenize", post(tokens::detokenize))
         .route("/tokenizer_info", get(tokens::tokenizer_info))

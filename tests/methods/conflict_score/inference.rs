@@ -93,6 +93,25 @@ fn a_document_may_have_a_relation_that_no_sentence_shows_alone() {
     assert!(label.counts() && label.relation == ClaimRelation::Supports && label.quote.is_some(), "{label:?}");
 }
 
+/// What a grounding classifier does not support may be contradicted: the labeller decides.
+#[test]
+fn the_labeller_decides_what_a_grounding_classifier_does_not_support() {
+    let relation = |premise: &str| {
+        let entailment = if premise.contains("1931") { 0.95 } else { 0.01 };
+        Some(Relation { entailment, neutral: 1.0 - entailment, contradiction: 0.0 })
+    };
+    let knows_all = ScriptedClassifier::new(move |pair| relation(&pair.premise));
+    let grounding = ScriptedClassifier::new(move |pair| relation(&pair.premise)).support_only();
+    let llm = Scripted::new(labeller);
+    for (classifier, by) in [(&knows_all, "classifier"), (&grounding, "labeller")] {
+        let tools = Tools { classifier: Some(classifier), ..Tools::new(&llm) };
+        let record = hold(&asked(&BRIDGE[..2]), &[("labels", "both")], tools, &Settings::default());
+        let labels = &claims(&record)[0].labels;
+        assert_eq!(labels.iter().map(|label| label.by.as_str()).collect::<Vec<_>>(), ["classifier", by]);
+        assert_eq!(labels[0].relation, ClaimRelation::Supports);
+    }
+}
+
 #[test]
 fn probabilities_need_a_classifier() {
     for labels in ["entailment", "labeller", "scored"] {
