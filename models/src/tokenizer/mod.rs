@@ -40,4 +40,4 @@ pub use coder::Tokenizer;
 pub use python::Date;
 pub use special::SpecialTokens;
 pub use splitter::{SPLITTERS, SplitRule, Splitter};
-pub use template::ChatTemplate;
+pub use template::{ChatTemplate, ThoughtMarks};
