@@ -37,7 +37,7 @@ mod cuda;
 mod cuda;
 
 pub use backtrace::without_backtrace;
-pub use cpu::{Activation, Gate, Storage};
+pub use cpu::{Activation, BlockType, Gate, Storage};
 pub use gpu::{
     device_memory, distrust_blocks, gpu_description, multiplies_blocks, open_cuda, opened_again, release_unused,
 };

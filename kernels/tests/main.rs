@@ -6,8 +6,9 @@ mod structure;
 
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{DType, Device, Result, Tensor};
+use moot_kernels::cpu::{E2M1_VALUES_DOUBLED, IQ4_VALUES};
 use moot_kernels::ops::{attention, kv_store::Slots, linear, norm, rope};
-use moot_kernels::{AttentionPlan, PAGE, SequenceRows, Weight};
+use moot_kernels::{AttentionPlan, BlockType, PAGE, SequenceRows, Weight};
 
 fn largest_difference(a: &Tensor, b: &Tensor) -> Result<f32> {
     (a - b)?.abs()?.flatten_all()?.max(0)?.to_scalar()
@@ -29,6 +30,41 @@ fn linear_is_candles_matmul_and_rows_do_not_depend_on_the_batch() -> Result<()> 
         assert_eq!(bits(&alone), bits(&got.narrow(0, rows - 1, 1)?));
         let ids = Tensor::new(&[0_u32, outputs as u32 - 1], &Device::Cpu)?;
         assert_eq!(bits(&weight.rows(&ids)?), bits(&w.index_select(&ids, 0)?));
+    }
+    Ok(())
+}
+
+/// Codes that select from a table, by hand: a product with rows of the identity gives the numbers, but for activations of
+/// eight bits, which hold 0 and 1 exactly.
+#[test]
+fn codes_that_select_have_the_values_of_their_table() -> Result<()> {
+    let (outputs, inputs) = (37, 96);
+    let code = |row: usize, input: usize| (row * 7 + input * 5 + input / 16) % 16;
+    for (of, values) in [(BlockType::Iq4Nl, IQ4_VALUES), (BlockType::Mxfp4, E2M1_VALUES_DOUBLED)] {
+        let scale = |row: usize, block: usize| 2f32.powi((row + block) as i32 % 9 - 6);
+        let block = |row: usize, number: usize| {
+            let exponent = (scale(row, number).log2() + 127.0) as u8;
+            let mut bytes = match of {
+                BlockType::Mxfp4 => vec![exponent],
+                _ => half::f16::from_f32(scale(row, number)).to_le_bytes().to_vec(),
+            };
+            let at = |i: usize| code(row, 32 * number + i) as u8;
+            bytes.extend((0..16).map(|i| at(i) | at(i + 16) << 4));
+            bytes
+        };
+        let row = |row: usize| (0..inputs / 32).flat_map(|number| block(row, number)).collect::<Vec<u8>>();
+        let weight = Weight::from_blocks(of, outputs, inputs, row).unwrap();
+        assert_eq!(weight.bytes(), 2 * 32 * inputs / 32 * of.type_size(), "two panels of 32 rows");
+        let want: Vec<f32> = (0..outputs * inputs)
+            .map(|at| (at / inputs, at % inputs))
+            .map(|(row, input)| scale(row, input / 32) * f32::from(values[code(row, input)]))
+            .collect();
+        let want = Tensor::from_vec(want, (outputs, inputs), &Device::Cpu)?;
+        let ids = Tensor::arange(0_u32, outputs as u32, &Device::Cpu)?;
+        assert_eq!(bits(&weight.rows(&ids)?), bits(&want), "{of:?}");
+        let product = weight.apply(&Tensor::eye(inputs, DType::F32, &Device::Cpu)?)?;
+        assert!(largest_difference(&product, &want.t()?.contiguous()?)? < 1e-3, "{of:?}");
+        assert!(Weight::from_blocks(of, outputs, 48, row).is_none(), "a row is whole blocks");
     }
     Ok(())
 }
@@ -122,14 +158,27 @@ fn attends(dtype: DType, window: usize) -> Result<()> {
     // Sharers: two common pages and one each; the third: 2 pages for its first 32 rows, 4 for the other 18.
     assert_eq!(plan.page_reads(), 4 + 6);
     assert_eq!(plan.page_reads_unshared(), 6 + 6);
+    // A logit far below the scores adds nothing, one above them takes almost everything.
+    let sinks = Tensor::new(&[-200_f32, -1.0, 0.5, 2.0, 9.0, 300.0], &Device::Cpu)?;
+    let all = [&q, &caches.0, &caches.1];
+    let sunk = attention::attention_with_sinks(all, &plan, window, 0.2, Some(&sinks))?;
+    let want = attention::reference_with_sinks(all, &plan, window, 0.2, Some(&sinks))?;
+    assert!(largest_difference(&sunk, &want)? < 1e-5);
+    assert_eq!(bits(&sunk.narrow(1, 0, 1)?), bits(&got.narrow(1, 0, 1)?));
+    assert!(largest_difference(&sunk.narrow(1, 3, 1)?, &got.narrow(1, 3, 1)?)? > 0.01);
     let mut row = 0;
     for sequence in shared_batch() {
         let alone = AttentionPlan::new(vec![sequence.clone()]);
         let q = q.narrow(0, row, sequence.len)?;
         let out = attention::attention(&q, &caches.0, &caches.1, &alone, window, 0.2)?;
         assert_eq!(bits(&out), bits(&got.narrow(0, row, sequence.len)?));
+        let all = [&q, &caches.0, &caches.1];
+        let out = attention::attention_with_sinks(all, &alone, window, 0.2, Some(&sinks))?;
+        assert_eq!(bits(&out), bits(&sunk.narrow(0, row, sequence.len)?));
         row += sequence.len;
     }
+    let five = Tensor::zeros(5, DType::F32, &Device::Cpu)?;
+    assert!(attention::attention_with_sinks([&q, &caches.0, &caches.1], &plan, window, 0.2, Some(&five)).is_err());
     Ok(())
 }
 

@@ -58,6 +58,7 @@ const CONFIGS: &[&str] = &[
     "tests/golden/architectures/qwen2-window/config.json",
     "tests/golden/architectures/smollm3/config.json",
     "tests/golden/architectures/qwen3moe/config.json",
+    "tests/golden/architectures/gpt-oss/config.json",
     "tests/golden/architectures/qwen35/config.json",
     "tests/golden/architectures/qwen35-images/config.json",
     "tests/golden/tiny/qwen2/config.json",
@@ -88,6 +89,7 @@ const TEMPLATES: &[&str] = &[
     "tests/golden/tokenizer/templates/phi3.jinja",
     "tests/golden/tokenizer/templates/qwen3.jinja",
     "tests/golden/tokenizer/templates/qwen35.jinja",
+    "tests/golden/tokenizer/templates/harmony.jinja",
 ];
 
 /// Words of the language, those that make much of little first.

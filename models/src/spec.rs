@@ -46,6 +46,8 @@ pub struct DecoderSpec {
     pub query_scaling: Option<QueryScaling>,
     /// Whether attention's results are multiplied by the sigmoid of a projection of the layer's input.
     pub attention_gate: bool,
+    /// Whether each head's softmax has a logit of its own in its sum, which stands for no position.
+    pub attention_sinks: bool,
     /// The factor of the embedding's rows.
     pub embedding_scale: f32,
     /// The activation of the feed-forward's gate.
@@ -115,6 +117,8 @@ pub struct Experts {
     pub normalised: bool,
     /// Width of an expert that every token goes through as well, weighted by the sigmoid of a gate of its own.
     pub shared: Option<usize>,
+    /// Whether the router and the projections of experts have biases.
+    pub biased: bool,
 }
 
 /// What limits [`DecoderSpec::context`].
@@ -187,6 +191,8 @@ pub enum RopeScaling {
         slow: f64,
         /// Multiplies the cosines and sines.
         magnitude: f32,
+        /// Whether the first and last pair that are blended are whole numbers, as in the paper's code.
+        whole_pairs: bool,
     },
     /// A divisor a pair, as some files store them (GGUF's Llama 3.1, `LongRoPE`).
     Divisors {
@@ -258,6 +264,8 @@ pub enum ExpertTensors {
     Stacked,
     /// As [`Self::Stacked`], each expert's gate and up under one another in one tensor.
     StackedFused,
+    /// As [`Self::StackedFused`], but the rows of gate and up take turns: gpt-oss's folders, in MXFP4.
+    StackedInTurns,
 }
 
 /// What is stored of the norms' weights.

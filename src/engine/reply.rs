@@ -99,8 +99,10 @@ fn append_thought(sequence: &mut Sequence, token: u32, model: &Model) -> Result<
     let eos = model.tokenizer.eos_ids();
     let asked = sequence.request.think.as_ref().expect("thinking was requested (bug)");
     let text = sequence.thinking.as_mut().expect("a sequence that thinks has thoughts (bug)");
-    let over = eos.contains(&token);
-    let closed = asked.close_id == Some(token) || (!over && text.push(&model.tokenizer.decode_bytes(&[token])));
+    let marked = asked.close_id == Some(token);
+    // A mark that also ends messages, as gpt-oss's, is a part of the turn.
+    let over = !marked && eos.contains(&token);
+    let closed = marked || (!over && text.push(&model.tokenizer.decode_bytes(&[token])));
     if let Some(more) = text.ready() {
         report(&sequence.request, Event::Thought(more));
     }

@@ -1,12 +1,13 @@
 //! The engine in this process as an [`Llm`].
 
-use super::thoughts::{self, CLOSE, OPEN};
+use super::thoughts::{self, OPEN};
 use super::{Call, Capabilities, Delta, Llm, ModelIdentity, OnDelta, OnFailure, OnReply, Reply};
 use crate::cancel::Cancel;
 use crate::engine::{Completion, Engine, Event, Request, Stats, Think};
 use crate::error::{MootError, Result};
 use crate::generation::{Message, Prompt, Role, Segment, Thinking, Thoughts};
 use moot_models::PAGE;
+use moot_models::tokenizer::ThoughtMarks;
 use std::sync::mpsc::{Sender, channel};
 
 /// A model that runs in this process.
@@ -25,7 +26,8 @@ impl Local {
     pub fn new(engine: Engine, identity: ModelIdentity, cancel: Cancel) -> Self {
         let template = &engine.model().template;
         let question = [Message::new(Role::User, "question")];
-        let opens = template.render(&question, true, Thinking::On).is_ok_and(|prompt| is_open(&prompt));
+        let open = template.thought_marks().open;
+        let opens = template.render(&question, true, Thinking::On).is_ok_and(|prompt| is_open(&prompt, open));
         let thinks = opens || template.knows_thinking();
         Self { engine, identity, cancel, thinks }
     }
@@ -48,9 +50,10 @@ impl Local {
         let on = self.thinks && call.think > 0 && call.max_tokens > 0;
         let thinking = if on { Thinking::On } else { Thinking::Off };
         let mut segments = model.template.render(messages, true, thinking)?;
-        match (on, is_open(&segments)) {
-            (true, false) => segments.push(Segment::Scaffold(format!("{OPEN}\n"))),
-            (false, true) => segments.push(Segment::Scaffold(format!("\n{CLOSE}\n\n"))),
+        let marks = model.template.thought_marks();
+        match (on, is_open(&segments, marks.open)) {
+            (true, false) => segments.push(Segment::Scaffold(format!("{}{}", marks.open, marks.before_close))),
+            (false, true) => segments.push(Segment::Scaffold(closing(marks))),
             _ => {}
         }
         let prompt = model.tokenizer.encode_prompt(&segments)?;
@@ -102,9 +105,9 @@ impl Local {
         Err(MootError::TooLong { what, needed: prompt.saturating_add(generate), prompt, generate, limit_name, limit })
     }
 
-    /// Thinking within `tokens`; the reply begins after a blank line, as in the training of models that think.
+    /// Thinking within `tokens`.
     fn think(&self, tokens: usize) -> Result<Think> {
-        let tokenizer = &self.engine.model().tokenizer;
+        let (tokenizer, marks) = (&self.engine.model().tokenizer, self.engine.model().template.thought_marks());
         let ids = |text: String| -> Result<Vec<u32>> {
             let mut ids = tokenizer.encode_prompt(&[Segment::Scaffold(text)])?;
             // Not the beginning of a sequence.
@@ -115,10 +118,10 @@ impl Local {
         };
         Ok(Think {
             tokens,
-            close: CLOSE.to_owned(),
-            close_id: tokenizer.special_id(CLOSE),
-            after: ids("\n\n".into())?,
-            forced: ids(format!("\n{CLOSE}\n\n"))?,
+            close: marks.close.to_owned(),
+            close_id: tokenizer.special_id(marks.close),
+            after: ids(marks.then.into())?,
+            forced: ids(closing(marks))?,
         })
     }
 
@@ -253,8 +256,13 @@ impl Llm for Local {
 }
 
 /// Whether a prompt ends within thoughts that its template opened.
-fn is_open(prompt: &[Segment]) -> bool {
-    matches!(prompt.last(), Some(Segment::Scaffold(text)) if text.trim_end().ends_with(OPEN))
+fn is_open(prompt: &[Segment], open: &str) -> bool {
+    matches!(prompt.last(), Some(Segment::Scaffold(text)) if text.trim_end().ends_with(open))
+}
+
+/// Ends thoughts that the model did not end; the reply follows.
+fn closing(marks: &ThoughtMarks) -> String {
+    [marks.before_close, marks.close, marks.then].concat()
 }
 
 /// `error` with the call's own name instead of "request".

@@ -95,6 +95,31 @@ fn an_end_of_turn_ends_the_thoughts_alone() {
     }
 }
 
+/// A mark that would end a turn, as gpt-oss's: it ends the thoughts, and stays in front of what comes after them.
+#[test]
+fn a_mark_that_ends_messages_stays_in_the_turn() {
+    for form in FORMS {
+        let engine = start(form, pages(1024));
+        let eos = engine.model().tokenizer.eos_ids()[0];
+        let hot = Sampling::Seeded { temperature: 3.0, top_k: 0, top_p: 1.0 };
+        let think = || Think { close_id: Some(eos), ..never(100) };
+        let by = |seed| Request { ignore_eos: false, ..thinking(seed, hot, think()) };
+        let replies = done(&engine, (0..40).map(by).collect());
+        let mut marked = 0;
+        for reply in &replies {
+            let thoughts = reply.thoughts.as_ref().unwrap();
+            let first = reply.tokens[..thoughts.tokens].iter().position(|&token| token == eos);
+            assert!(["yes", "no"].contains(&&reply.text[..]), "{:?}", reply.text);
+            if let Some(at) = first {
+                assert_eq!((at + 2, reply.tokens[at + 1], thoughts.cut), (thoughts.tokens, 7, false), "{form}");
+                marked += 1;
+            }
+        }
+        assert!(marked > 0, "{form}: none of 40 came to the mark");
+        assert_balanced(&engine.stats(), &replies);
+    }
+}
+
 #[test]
 fn thoughts_do_not_depend_on_the_batch() {
     for form in FORMS {
@@ -185,4 +210,27 @@ fn templates_of_every_kind_are_thought_about_or_not_as_asked() {
             assert_eq!((off.usage.prompt, off.text, off.logprobs), (on.usage.prompt, on.text, on.logprobs));
         }
     }
+}
+
+/// A template that leaves the channel to the model, as gpt-oss's: thoughts are a message in one, the reply is one in another.
+#[test]
+fn thoughts_and_replies_have_channels_of_their_own() {
+    let turns =
+        "{# <|channel|> #}{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endfor %}";
+    let local = with_template(&format!("{turns}<|start|>assistant"));
+    assert!(local.thinks());
+    let tokens = |text: &str| local.engine().model().tokenizer.encode_text(text).unwrap().len();
+    let ask = |think| local.ask_all(&[call(think)], &mut |_, _| {}).unwrap().remove(0);
+    let (off, on) = (ask(0), ask(8));
+    assert_eq!((&off.thoughts, off.held_by.as_deref()), (&None, Some("answer.lark")));
+    let thoughts = on.thoughts.as_ref().unwrap();
+    let closing = tokens("<|end|><|start|>assistant<|channel|>final<|message|>");
+    assert_eq!((thoughts.tokens, thoughts.cut), (8 + closing, true));
+    assert!([&off, &on].iter().all(|reply| ["yes", "no"].contains(&reply.text.as_str())), "{off:?} {on:?}");
+    assert_eq!(on.logprobs.len(), on.usage.generated - thoughts.tokens);
+    // Without a grammar the reply is what the model says in its channel, thoughts apart.
+    let free = Call { grammar: None, ..call(8) };
+    let reply = local.ask_all(&[free], &mut |_, _| {}).unwrap().remove(0);
+    assert_eq!(reply.thoughts.as_ref().map(|thoughts| &thoughts.text), Some(&thoughts.text), "of one prompt");
+    assert!(!reply.text.contains("<|channel|>") && reply.usage.generated <= thoughts.tokens + 10);
 }

@@ -42,6 +42,8 @@ pub(crate) struct AttentionCall<'a> {
     pub positions: &'a [u32],
     /// Positions that a row attends to at most, the latest ones.
     pub window: usize,
+    /// `[heads]`, a logit in each softmax's sum that has no value.
+    pub sinks: Option<&'a [f32]>,
     pub heads: usize,
     pub kv_heads: usize,
     pub head_dim: usize,
@@ -171,7 +173,13 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
     }
     for (i, values) in values.chunks_exact(dim).enumerate() {
         // SAFETY: the caller's instructions; sixteen values.
-        let one = 1.0 / unsafe { lanes::sum(L::load(sums[i].as_ptr())) };
+        let mut sum = unsafe { lanes::sum(L::load(sums[i].as_ptr())) };
+        if let Some(sinks) = call.sinks {
+            let sink = sinks[kv_head * group + (queries.start + i) % group];
+            // SAFETY: the caller's instructions. A logit far above the scores is clamped, and leaves nothing of them.
+            sum += unsafe { exp(L::splat(sink - max[i])).largest() };
+        }
+        let one = 1.0 / sum;
         let to = offset(queries.start + i);
         for (d, value) in values.iter().enumerate() {
             // SAFETY: within `[tokens, heads, head_dim]`; this task alone has these queries.

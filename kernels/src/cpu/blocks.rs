@@ -1,15 +1,62 @@
 //! Quantised weights: ggml's block types, and their layout here.
 //!
 //! Every type is converted to one form: an element is `scale * (code - zero) + min`, with unsigned codes and one scale
-//! (and min) for every `step` inputs. Codes are packed in 4, 5, 6 or 8 bits; scales stay as stored.
+//! (and min) for every `step` inputs. Codes are packed in 4, 5, 6 or 8 bits; scales stay as stored. Of types whose codes
+//! select from a table of sixteen values, what is packed are the four bits that select, and a code is the table's value.
 //!
 //! # Layout
-//! `[panels][units][2 halves]` of: per half the unit's 16 `d` (f16) and, with mins, 16 `m` (f16); then for each 32
+//! `[panels][units][2 halves]` of: per half the unit's 16 `d` (f16, or powers of two as bytes) and, with mins, 16 `m`
+//! (f16); then for each 32
 //! inputs of the unit the codes of 16 outputs (see [`pack_codes`]) and, for nested scales, 16 bytes a step of scales
 //! and as many of mins. A unit is the inputs that share a `d`: 32, or 256 with nested scales. A panel is contiguous.
 
 use candle_core::quantized::GgmlDType;
 use half::f16;
+
+/// A type of blocks that has panels here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockType {
+    /// One that Candle has.
+    Ggml(GgmlDType),
+    /// 32 elements: an f16 scale, then 16 bytes of two codes, of elements `i` and `i + 16`. A code selects from
+    /// `IQ4_VALUES`.
+    Iq4Nl,
+    /// 32 elements: a power of two, 2 to the byte less 127, from 1 to 254; then codes as in [`Self::Iq4Nl`], which select
+    /// from E2M1's values.
+    Mxfp4,
+}
+
+impl From<GgmlDType> for BlockType {
+    fn from(dtype: GgmlDType) -> Self {
+        Self::Ggml(dtype)
+    }
+}
+
+impl BlockType {
+    /// Elements of a block.
+    #[must_use]
+    pub fn block_size(self) -> usize {
+        match self {
+            Self::Ggml(dtype) => dtype.block_size(),
+            Self::Iq4Nl | Self::Mxfp4 => 32,
+        }
+    }
+
+    /// Bytes of a block.
+    #[must_use]
+    pub fn type_size(self) -> usize {
+        match self {
+            Self::Ggml(dtype) => dtype.type_size(),
+            Self::Iq4Nl => 2 + 16,
+            Self::Mxfp4 => 1 + 16,
+        }
+    }
+}
+
+/// The values of IQ4's codes, in scales.
+pub const IQ4_VALUES: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+/// The values of MXFP4's codes (E2M1), doubled, so that 0.5 and 1.5 are integers too.
+pub const E2M1_VALUES_DOUBLED: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
 /// Outputs of half a panel: the lanes of one vector.
 pub(super) const LANES: usize = 16;
@@ -46,6 +93,36 @@ pub(crate) enum Scales {
     Nested,
     /// `d` of 256 inputs times a signed byte a step.
     NestedSigned,
+    /// 2 to the power of a byte less 127, one for 32 inputs.
+    Powers,
+}
+
+/// What packed codes stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Values {
+    /// Themselves.
+    Codes,
+    /// [`IQ4_VALUES`] and the zero.
+    Iq4,
+    /// [`E2M1_VALUES_DOUBLED`] and the zero.
+    E2m1,
+}
+
+/// The zeros of both, under which their values are unsigned.
+const IQ4_ZERO: i32 = 128;
+const E2M1_ZERO: i32 = 12;
+
+static IQ4_CODES: [u8; 16] = unsigned(IQ4_VALUES, IQ4_ZERO);
+static E2M1_CODES: [u8; 16] = unsigned(E2M1_VALUES_DOUBLED, E2M1_ZERO);
+
+/// `zero` and each of the values.
+const fn unsigned(values: [i8; 16], zero: i32) -> [u8; 16] {
+    let (mut codes, mut at) = ([0; 16], 0);
+    while at < 16 {
+        codes[at] = (values[at] as i32 + zero) as u8;
+        at += 1;
+    }
+    codes
 }
 
 /// One block type in the common form.
@@ -57,21 +134,27 @@ pub(crate) struct Format {
     pub step: usize,
     pub has_min: bool,
     pub scales: Scales,
+    pub values: Values,
 }
 
 /// The block types; a kernel is compiled for each, by its index here.
-pub(super) const FORMATS: [(GgmlDType, Format); 10] = [
-    (GgmlDType::Q4_0, Format::plain(Width::Four, 8, false)),
-    (GgmlDType::Q4_1, Format::plain(Width::Four, 0, true)),
-    (GgmlDType::Q5_0, Format::plain(Width::Five, 16, false)),
-    (GgmlDType::Q5_1, Format::plain(Width::Five, 0, true)),
-    (GgmlDType::Q8_0, Format::plain(Width::Eight, 128, false)),
+pub(super) const FORMATS: [(BlockType, Format); 12] = [
+    (BlockType::Ggml(GgmlDType::Q4_0), Format::plain(Width::Four, 8, false)),
+    (BlockType::Ggml(GgmlDType::Q4_1), Format::plain(Width::Four, 0, true)),
+    (BlockType::Ggml(GgmlDType::Q5_0), Format::plain(Width::Five, 16, false)),
+    (BlockType::Ggml(GgmlDType::Q5_1), Format::plain(Width::Five, 0, true)),
+    (BlockType::Ggml(GgmlDType::Q8_0), Format::plain(Width::Eight, 128, false)),
     // Two and three bits are packed in four: the types are rare.
-    (GgmlDType::Q2K, Format::nested(Width::Four, 0, 16, true)),
-    (GgmlDType::Q3K, Format::nested(Width::Four, 4, 16, false)),
-    (GgmlDType::Q4K, Format::nested(Width::Four, 0, 32, true)),
-    (GgmlDType::Q5K, Format::nested(Width::Five, 0, 32, true)),
-    (GgmlDType::Q6K, Format::nested(Width::Six, 32, 16, false)),
+    (BlockType::Ggml(GgmlDType::Q2K), Format::nested(Width::Four, 0, 16, true)),
+    (BlockType::Ggml(GgmlDType::Q3K), Format::nested(Width::Four, 4, 16, false)),
+    (BlockType::Ggml(GgmlDType::Q4K), Format::nested(Width::Four, 0, 32, true)),
+    (BlockType::Ggml(GgmlDType::Q5K), Format::nested(Width::Five, 0, 32, true)),
+    (BlockType::Ggml(GgmlDType::Q6K), Format::nested(Width::Six, 32, 16, false)),
+    (BlockType::Iq4Nl, Format { values: Values::Iq4, ..Format::plain(Width::Four, IQ4_ZERO, false) }),
+    (
+        BlockType::Mxfp4,
+        Format { values: Values::E2m1, scales: Scales::Powers, ..Format::plain(Width::Four, E2M1_ZERO, false) },
+    ),
 ];
 
 /// Calls `$run` with the index of `$format` in [`FORMATS`] as its last constant.
@@ -87,46 +170,73 @@ macro_rules! by_format {
             Some(6) => $run::<$($given,)* 6>($($argument),*),
             Some(7) => $run::<$($given,)* 7>($($argument),*),
             Some(8) => $run::<$($given,)* 8>($($argument),*),
-            _ => $run::<$($given,)* 9>($($argument),*),
+            Some(9) => $run::<$($given,)* 9>($($argument),*),
+            Some(10) => $run::<$($given,)* 10>($($argument),*),
+            _ => $run::<$($given,)* 11>($($argument),*),
         }
     };
 }
 pub(super) use by_format;
 
-const _: () = assert!(FORMATS.len() == 10, "by_format has an arm for each");
+const _: () = assert!(FORMATS.len() == 12, "by_format has an arm for each");
 
 impl Format {
     const fn plain(width: Width, zero: i32, has_min: bool) -> Self {
-        Self { width, zero, step: 32, has_min, scales: Scales::Plain }
+        Self { width, zero, step: 32, has_min, scales: Scales::Plain, values: Values::Codes }
     }
 
     /// Scales are signed in the types without mins.
     const fn nested(width: Width, zero: i32, step: usize, has_min: bool) -> Self {
-        Self { width, zero, step, has_min, scales: if has_min { Scales::Nested } else { Scales::NestedSigned } }
+        let scales = if has_min { Scales::Nested } else { Scales::NestedSigned };
+        Self { width, zero, step, has_min, scales, values: Values::Codes }
     }
 
-    /// The format of `dtype`; `None` for types that are not blocks of codes.
-    pub(crate) fn of(dtype: GgmlDType) -> Option<Self> {
+    /// The largest unsigned code, and whether codes are of eight bits, which need not fit products of unsigned bytes.
+    pub(super) const fn largest_code(self) -> (i32, bool) {
+        match (self.values, self.width) {
+            (Values::Iq4, _) | (_, Width::Eight) => (255, true),
+            (Values::E2m1, _) => (24, false),
+            (Values::Codes, Width::Four) => (15, false),
+            (Values::Codes, Width::Five) => (31, false),
+            (Values::Codes, Width::Six) => (63, false),
+        }
+    }
+
+    /// What the sixteen packed codes stand for, where that is not the codes themselves.
+    pub(super) fn table(self) -> Option<&'static [u8; 16]> {
+        match self.values {
+            Values::Codes => None,
+            Values::Iq4 => Some(&IQ4_CODES),
+            Values::E2m1 => Some(&E2M1_CODES),
+        }
+    }
+
+    /// The format of `of`; `None` for types that are not blocks of codes.
+    pub(crate) fn of(of: impl Into<BlockType>) -> Option<Self> {
+        let dtype = of.into();
         FORMATS.iter().find(|(named, _)| *named == dtype).map(|(_, format)| *format)
     }
 
     /// Inputs that share a `d`.
     pub(super) const fn unit(self) -> usize {
         match self.scales {
-            Scales::Plain => 32,
+            Scales::Plain | Scales::Powers => 32,
             Scales::Nested | Scales::NestedSigned => 256,
         }
     }
 
     /// Bytes of a unit's `d` (and `m`) of half a panel.
     pub(super) const fn head_bytes(self) -> usize {
-        LANES * 2 * if self.has_min { 2 } else { 1 }
+        match self.scales {
+            Scales::Powers => LANES,
+            _ => LANES * 2 * if self.has_min { 2 } else { 1 },
+        }
     }
 
     /// Bytes of one kind of nested scale for 32 inputs of half a panel.
     pub(super) const fn nested_bytes(self) -> usize {
         match self.scales {
-            Scales::Plain => 0,
+            Scales::Plain | Scales::Powers => 0,
             Scales::Nested | Scales::NestedSigned => LANES * 32 / self.step,
         }
     }
@@ -151,7 +261,7 @@ impl Format {
 #[derive(Debug, Clone)]
 pub(crate) struct Unit {
     codes: [u8; 256],
-    /// f16 bits.
+    /// f16 bits, or a power of two as a byte.
     d: u16,
     /// f16 bits of the min, which is added here: nested mins, which are subtracted in the file, are negated.
     m: u16,
@@ -165,7 +275,7 @@ impl Unit {
 
 /// Packs half a panel: `rows` are the stored bytes of up to 16 outputs; missing ones are zero.
 pub(crate) fn pack_half(
-    dtype: GgmlDType,
+    dtype: BlockType,
     format: Format,
     inputs: usize,
     rows: &[&[u8]],
@@ -186,7 +296,10 @@ pub(crate) fn pack_half(
 fn pack_unit(format: Format, units: &[Unit; LANES], out: &mut [u8]) {
     let (head, blocks) = out.split_at_mut(format.head_bytes());
     for (lane, unit) in units.iter().enumerate() {
-        head[2 * lane..][..2].copy_from_slice(&unit.d.to_le_bytes());
+        match format.scales {
+            Scales::Powers => head[lane] = unit.d.to_le_bytes()[0],
+            _ => head[2 * lane..][..2].copy_from_slice(&unit.d.to_le_bytes()),
+        }
         if format.has_min {
             head[2 * (LANES + lane)..][..2].copy_from_slice(&unit.m.to_le_bytes());
         }
@@ -238,8 +351,17 @@ fn pack_codes(width: Width, codes: &[u8; 32 * LANES], out: &mut [u8]) {
 }
 
 /// Reads the stored bytes of one unit.
-fn parse_unit(dtype: GgmlDType, bytes: &[u8], unit: &mut Unit) {
+fn parse_unit(of: BlockType, bytes: &[u8], unit: &mut Unit) {
     use GgmlDType as Type;
+    let dtype = match of {
+        BlockType::Ggml(dtype) => dtype,
+        BlockType::Iq4Nl => return simple(bytes, &[], &bytes[2..], unit),
+        BlockType::Mxfp4 => {
+            simple(bytes, &[], &bytes[1..], unit);
+            unit.d = u16::from(bytes[0]);
+            return;
+        }
+    };
     match dtype {
         Type::Q4_0 => simple(bytes, &[], &bytes[2..], unit),
         Type::Q4_1 => simple(bytes, &[], &bytes[4..], unit),

@@ -1,4 +1,4 @@
-//! `silu(gate) * up`, `gelu(gate) * up` and `sigmoid(gate) * up`.
+//! `silu(gate) * up`, `gelu(gate) * up`, `sigmoid(gate) * up`, and gpt-oss's clamped form of the first.
 
 use super::lanes::{Lanes, exp};
 use super::rowwise::gelu_tanh;
@@ -12,12 +12,22 @@ pub enum Gate {
     GeluTanh,
     /// `1 / (1 + exp(-x))`
     Sigmoid,
+    /// `x / (1 + exp(-1.702 x))` of `x = min(gate, 7)`, times `clamp(up, -7, 7) + 1`: gpt-oss's.
+    ClampedSilu,
+}
+
+impl Gate {
+    /// The largest gate of [`Self::ClampedSilu`], and the largest magnitude of what it multiplies.
+    pub const LIMIT: f32 = 7.0;
+    /// The factor in the exponent of [`Self::ClampedSilu`].
+    pub const ALPHA: f32 = 1.702;
 }
 
 /// [`Gate`] as a constant of a kernel.
 pub(super) const SILU: u8 = Gate::Silu as u8;
 pub(super) const GELU_TANH: u8 = Gate::GeluTanh as u8;
 pub(super) const SIGMOID: u8 = Gate::Sigmoid as u8;
+pub(super) const CLAMPED_SILU: u8 = Gate::ClampedSilu as u8;
 
 /// As many values as `gate` has.
 ///
@@ -46,11 +56,28 @@ unsafe fn gated<L: Lanes, const GATE: u8>(gate: *const f32, up: *const f32, out:
     // SAFETY: the caller's.
     unsafe {
         let x = L::load(gate);
+        if GATE == CLAMPED_SILU {
+            return clamped_silu(x, L::load(up)).store(out);
+        }
         let activated = match GATE {
             GELU_TANH => gelu_tanh(x),
             SIGMOID => L::splat(1.0).div(L::splat(1.0).fma(L::splat(1.0), exp(L::splat(0.0).sub(x)))),
             _ => x.div(L::splat(1.0).fma(L::splat(1.0), exp(L::splat(0.0).sub(x)))),
         };
         activated.mul(L::load(up)).store(out);
+    }
+}
+
+/// Sixteen values of [`Gate::ClampedSilu`]. Where an operand is NaN, so is the result: `min` and `max` take the second
+/// operand then.
+#[inline(always)]
+unsafe fn clamped_silu<L: Lanes>(gate: L, up: L) -> L {
+    // SAFETY: the caller's.
+    unsafe {
+        let x = L::splat(Gate::LIMIT).min(gate);
+        let up = L::splat(-Gate::LIMIT).max(L::splat(Gate::LIMIT).min(up));
+        let power = exp(L::splat(0.0).sub(x.mul(L::splat(Gate::ALPHA))));
+        let activated = x.div(L::splat(1.0).fma(L::splat(1.0), power));
+        activated.fma(up, activated)
     }
 }

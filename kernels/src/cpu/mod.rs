@@ -46,6 +46,7 @@ mod unpack;
 pub(crate) use attention::{AttentionCall, Task, Tile, Visit};
 pub(crate) use bidirectional::{BidirectionalCall, RelativeCall, Scratch};
 pub(crate) use block_linear::BlockCall;
+pub use blocks::{BlockType, E2M1_VALUES_DOUBLED, IQ4_VALUES};
 pub(crate) use blocks::{Format, pack_half};
 pub(crate) use cached::Cached;
 pub(crate) use delta::DeltaCall;

@@ -31,6 +31,7 @@ macro_rules! kernels {
             swiglu(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, { gated::SILU }>;
             geglu(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, { gated::GELU_TANH }>;
             sigmoid_gate(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, { gated::SIGMOID }>;
+            clamped_swiglu(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, { gated::CLAMPED_SILU }>;
             causal_conv(rows: &[&[f32]], weights: &[f32], out: *mut f32) = delta::convolve::<L>;
             unit_norm(x: &mut [f32], scale: f32) = delta::unit_norm::<L>;
             delta_rule(call: &DeltaCall<'_>, state: *mut f32, blocks: Range<usize>, tokens: Range<usize>)
@@ -72,6 +73,7 @@ impl Table {
             Gate::Silu => self.swiglu,
             Gate::GeluTanh => self.geglu,
             Gate::Sigmoid => self.sigmoid_gate,
+            Gate::ClampedSilu => self.clamped_swiglu,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Every table this machine can run, against plain arithmetic and against the others, bit for bit.
 
+use super::blocks::{Scales, Values};
 use super::table::{PORTABLE, choose};
 use super::*;
 use crate::pages::PAGE;
-use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::quantized::QTensor;
 use candle_core::{Device, Tensor};
 use half::f16;
 
@@ -36,11 +37,16 @@ fn linear(table: &Table, x: &[f32], packed: &[f32], (rows, inputs, outputs): (us
 }
 
 /// A random matrix in blocks, as the kernels read it.
-pub(super) fn blocks(dtype: GgmlDType, outputs: usize, inputs: usize) -> (Format, Aligned) {
+pub(super) fn blocks(dtype: BlockType, outputs: usize, inputs: usize) -> (Format, Aligned) {
     let format = Format::of(dtype).expect("a block type");
-    let dense = Tensor::from_vec(numbers(outputs * inputs, 3), (outputs, inputs), &Device::Cpu);
-    let stored = QTensor::quantize(&dense.expect("shapes fit"), dtype).expect("whole blocks");
-    let stored = stored.data().expect("on the CPU");
+    let stored = match dtype {
+        BlockType::Ggml(dtype) => {
+            let dense = Tensor::from_vec(numbers(outputs * inputs, 3), (outputs, inputs), &Device::Cpu);
+            let stored = QTensor::quantize(&dense.expect("shapes fit"), dtype).expect("whole blocks");
+            stored.data().expect("on the CPU").to_vec()
+        }
+        BlockType::Iq4Nl | BlockType::Mxfp4 => selecting(dtype, outputs * inputs / 32),
+    };
     let mut packed = Aligned::zeroed(outputs.div_ceil(PANEL) * format.panel_bytes(inputs));
     for (panel, bytes) in packed.chunks_exact_mut(format.panel_bytes(inputs)).enumerate() {
         for half in 0..2 {
@@ -51,6 +57,19 @@ pub(super) fn blocks(dtype: GgmlDType, outputs: usize, inputs: usize) -> (Format
         }
     }
     (format, packed)
+}
+
+/// Random blocks of a type whose codes select from a table, with scales about 2^-5.
+fn selecting(of: BlockType, count: usize) -> Vec<u8> {
+    let bytes = numbers(count * of.type_size(), 3).into_iter().map(|x| (x.abs() * 256.0) as u8);
+    let mut bytes: Vec<u8> = bytes.collect();
+    for block in bytes.chunks_exact_mut(of.type_size()) {
+        match of {
+            BlockType::Mxfp4 => block[0] = 118 + block[0] % 8,
+            _ => block[1] = block[1] & 0x83 | 0x28,
+        }
+    }
+    bytes
 }
 
 #[test]
@@ -83,17 +102,31 @@ fn blocks_give_the_same_bits_on_every_table() {
     }
 }
 
+/// A byte of two packed codes that are the least or the greatest of their format, and such a code less its zero.
+fn extreme(format: Format, greatest: bool) -> (u8, i32) {
+    let bits = format.width.bytes() / 64;
+    match (format.values, greatest) {
+        (Values::Codes, false) => (0, -format.zero),
+        (Values::Codes, true) => (0xff, (1 << bits) - 1 - format.zero),
+        (Values::Iq4, false) => (0, -127),
+        (Values::Iq4, true) => (0xff, 113),
+        (Values::E2m1, false) => (0xff, -12),
+        (Values::E2m1, true) => (0x77, 12),
+    }
+}
+
 /// A matrix whose codes are all the least or all the greatest of its format, with scales of 1 and mins of 0.
 fn extreme_blocks(format: Format, outputs: usize, inputs: usize, greatest: bool) -> Aligned {
     let mut packed = Aligned::zeroed(outputs.div_ceil(PANEL) * format.panel_bytes(inputs));
     for unit in packed.chunks_exact_mut(format.unit_bytes()) {
         let (head, rest) = unit.split_at_mut(format.head_bytes());
-        for d in head[..32].chunks_exact_mut(2) {
-            d.copy_from_slice(&f16::ONE.to_le_bytes());
+        match format.scales {
+            Scales::Powers => head.fill(127),
+            _ => head[..32].as_chunks_mut().0.iter_mut().for_each(|d| *d = f16::ONE.to_le_bytes()),
         }
         for block in rest.chunks_exact_mut(format.block_bytes()) {
             let (codes, nested) = block.split_at_mut(format.width.bytes());
-            codes.fill(if greatest { 0xff } else { 0 });
+            codes.fill(extreme(format, greatest).0);
             let scales = format.nested_bytes();
             nested[..scales].fill(1);
         }
@@ -109,8 +142,7 @@ fn extreme_codes_and_values_do_not_overflow() {
     for (dtype, format) in blocks::FORMATS {
         for (greatest, rows) in [(false, 1), (false, 9), (true, 1), (true, 9)] {
             let packed = extreme_blocks(format, outputs, inputs, greatest);
-            let bits = format.width.bytes() / 64;
-            let code = if greatest { (1 << bits) - 1 - format.zero } else { -format.zero } as f32;
+            let code = extreme(format, greatest).1 as f32;
             for sign in signs {
                 let x: Vec<f32> = sign.iter().copied().cycle().take(rows * inputs).collect();
                 let sum: f32 = sign.iter().map(|sign| 127.0 * sign).sum();
@@ -210,6 +242,7 @@ fn attention_is_close_to_f64_and_the_same_on_every_table() {
                 out: out_ptr,
                 positions,
                 window: usize::MAX,
+                sinks: None,
                 heads,
                 kv_heads,
                 head_dim: dim,
@@ -235,20 +268,24 @@ fn attention_is_close_to_f64_and_the_same_on_every_table() {
 #[test]
 fn gated_values_are_close_to_f64_and_the_same_on_every_table() {
     let gate: Vec<f32> = numbers(77, 6).iter().map(|x| x * 20.0).chain([-200.0, 200.0, 0.0]).collect();
-    let up = numbers(gate.len(), 7);
+    let up: Vec<f32> = numbers(gate.len(), 7).iter().map(|x| x * 9.0).collect();
     let gelu = |x: f64| x / 2.0 * (1.0 + (std::f64::consts::FRAC_2_PI.sqrt() * (x + 0.044_715 * x.powi(3))).tanh());
     let silu = |x: f64| x / (1.0 + (-x).exp());
+    let (silu, gelu) = (|g: f64, u: f64| silu(g) * u, |g: f64, u: f64| gelu(g) * u);
+    let clamped = |g: f64, u: f64| g.min(7.0) / (1.0 + (-1.702 * g.min(7.0)).exp()) * (u.clamp(-7.0, 7.0) + 1.0);
     // Below -9 the tanh of f64 is -1, where the kernel's exponential still has a value.
-    for (activation, exact, least) in
-        [(Gate::Silu, &silu as &dyn Fn(f64) -> f64, 1e-30), (Gate::GeluTanh, &gelu, 1e-15)]
-    {
+    for (activation, exact, least) in [
+        (Gate::Silu, &silu as &dyn Fn(f64, f64) -> f64, 1e-30),
+        (Gate::GeluTanh, &gelu, 1e-15),
+        (Gate::ClampedSilu, &clamped, 1e-6),
+    ] {
         let mut first: Option<Vec<u32>> = None;
         for table in tables() {
             let mut out = vec![0.0; gate.len()];
             // SAFETY: `tables` lists what this machine can run.
             unsafe { table.gated(activation)(&gate, &up, out.as_mut_ptr()) };
             for ((g, u), o) in gate.iter().zip(&up).zip(&out) {
-                let want = exact(f64::from(*g)) * f64::from(*u);
+                let want = exact(f64::from(*g), f64::from(*u));
                 let close = (f64::from(*o) - want).abs() <= 2e-6 * want.abs() + least;
                 assert!(close, "{activation:?}, {}: {o} for {want}", table.name);
             }

@@ -119,10 +119,13 @@ impl<L: Lanes> Stored<L> {
     pub(super) unsafe fn scale(self, step: usize) -> L {
         // SAFETY: the caller's.
         unsafe {
+            if let Scales::Powers = self.format.scales {
+                return L::load_powers(self.head);
+            }
             let d = L::load_f16(self.head.cast());
             let nested = self.block.add(self.format.width.bytes() + step * LANES);
             match self.format.scales {
-                Scales::Plain => d,
+                Scales::Plain | Scales::Powers => d,
                 Scales::Nested => d.mul(L::load_u8(nested)),
                 Scales::NestedSigned => d.mul(L::load_i8(nested.cast())),
             }
@@ -180,6 +183,9 @@ impl<L: Lanes> Stored<L> {
                 return [both, L::Bytes::load(from.add(64 * (group + 4)))];
             }
             let (low, high) = (both.right(0, 0x0f), both.right(4, 0x0f));
+            if let Some(table) = self.format.table() {
+                return [low.select(table), high.select(table)];
+            }
             let plane = |number: usize| L::Bytes::load(from.add(256 + 64 * number));
             match width {
                 Width::Four | Width::Eight => [low, high],

@@ -238,14 +238,29 @@ pub fn attention(
     window: usize,
     scale: f32,
 ) -> Result<Tensor> {
-    let op = Attention { plan, window, scale };
+    attention_with_sinks([q, k_cache, v_cache], plan, window, scale, None)
+}
+
+/// As [`attention`] of queries, keys and values, each head's softmax with a logit of `sinks`, `[heads]` f32, in its sum
+/// that has no value: a row's weights sum to less than one. Of gpt-oss, after <https://arxiv.org/abs/2309.17453>.
+///
+/// # Errors
+/// As [`attention`], and sinks of another number of heads.
+pub fn attention_with_sinks(
+    [q, k_cache, v_cache]: [&Tensor; 3],
+    plan: &AttentionPlan,
+    window: usize,
+    scale: f32,
+    sinks: Option<&Tensor>,
+) -> Result<Tensor> {
+    let op = Attention { plan, window, scale, sinks };
     match q.device() {
         Device::Cpu => q.contiguous()?.apply_op3_no_bwd(k_cache, v_cache, &op),
-        // The kernels know no window; a window that no row exceeds is none.
-        Device::Cuda(_) if plan.is_within_window(window) && on_tensor_cores(q, k_cache)? => {
+        // The kernels know neither sinks nor a window; a window that no row exceeds is none.
+        Device::Cuda(_) if sinks.is_none() && plan.is_within_window(window) && on_tensor_cores(q, k_cache)? => {
             q.contiguous()?.apply_op3_no_bwd(k_cache, v_cache, &op)
         }
-        _ => reference(q, k_cache, v_cache, plan, window, scale),
+        _ => reference_with_sinks([q, k_cache, v_cache], plan, window, scale, sinks),
     }
 }
 
@@ -267,6 +282,20 @@ pub fn reference(
     plan: &AttentionPlan,
     window: usize,
     scale: f32,
+) -> Result<Tensor> {
+    reference_with_sinks([q, k_cache, v_cache], plan, window, scale, None)
+}
+
+/// The reference of [`attention_with_sinks`].
+///
+/// # Errors
+/// Shapes that do not fit, or a page beyond the cache.
+pub fn reference_with_sinks(
+    [q, k_cache, v_cache]: [&Tensor; 3],
+    plan: &AttentionPlan,
+    window: usize,
+    scale: f32,
+    sinks: Option<&Tensor>,
 ) -> Result<Tensor> {
     let (_, heads, dim) = q.dims3()?;
     let kv_heads = k_cache.dim(1)?;
@@ -294,8 +323,15 @@ pub fn reference(
             let mask = Tensor::from_iter(mask, q.device())?.reshape((1, 1, len, positions))?;
             let scores = (own.matmul(&k)?.to_dtype(DType::F32)? * f64::from(scale))?;
             let scores = scores.reshape((kv_heads, heads / kv_heads, len, positions))?.broadcast_add(&mask)?;
-            let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?)?.exp()?;
-            let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?.to_dtype(q.dtype())?;
+            let weights = match sinks {
+                None => softmax(&scores)?,
+                Some(sinks) => {
+                    let sinks = sinks.reshape((kv_heads, heads / kv_heads, 1, 1))?.to_dtype(DType::F32)?;
+                    let sinks = sinks.broadcast_as((kv_heads, heads / kv_heads, len, 1))?;
+                    softmax(&Tensor::cat(&[&scores, &sinks], 3)?)?.narrow(3, 0, positions)?
+                }
+            };
+            let weights = weights.to_dtype(q.dtype())?.contiguous()?;
             let out = weights.reshape((kv_heads, (), positions))?.matmul(&v)?;
             let out = out.reshape((kv_heads, heads / kv_heads, len, dim))?.permute((2, 0, 1, 3))?;
             outs.push(out.reshape((len, heads, dim))?);
@@ -303,6 +339,11 @@ pub fn reference(
         row += sequence.len;
     }
     Tensor::cat(&outs, 0)
+}
+
+fn softmax(scores: &Tensor) -> Result<Tensor> {
+    let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?)?.exp()?;
+    weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)
 }
 
 fn cached<'a>(cache: &'a CpuStorage, layout: &Layout) -> Result<Cached<'a>> {
@@ -316,6 +357,7 @@ struct Attention<'a> {
     plan: &'a AttentionPlan,
     window: usize,
     scale: f32,
+    sinks: Option<&'a Tensor>,
 }
 
 impl Attention<'_> {
@@ -357,6 +399,10 @@ impl CustomOp3 for Attention<'_> {
     ) -> Result<(CpuStorage, Shape)> {
         let (tokens, heads, kv_heads, head_dim) = self.check(q_layout, k_layout)?;
         let table = cpu_table()?;
+        let sinks = self.sinks.map(Tensor::to_vec1::<f32>).transpose()?;
+        if let Some(found) = sinks.as_ref().map(Vec::len).filter(|&found| found != heads) {
+            bail!("attention: {found} sinks for {heads} heads");
+        }
         let mut out = vec![0.0_f32; tokens * heads * head_dim];
         let call = AttentionCall {
             q: f32_slice("attention", q, q_layout)?,
@@ -365,6 +411,7 @@ impl CustomOp3 for Attention<'_> {
             out: out.as_mut_ptr(),
             positions: &self.plan.positions,
             window: self.window,
+            sinks: sinks.as_deref(),
             heads,
             kv_heads,
             head_dim,

@@ -26,6 +26,12 @@ pub fn reference(gate: &Tensor, up: &Tensor, activation: Gate) -> Result<Tensor>
         Gate::Silu => gate.silu()? * up,
         Gate::GeluTanh => gate.gelu()? * up,
         Gate::Sigmoid => candle_nn::ops::sigmoid(gate)? * up,
+        Gate::ClampedSilu => {
+            let limit = f64::from(Gate::LIMIT);
+            let gate = gate.minimum(limit)?;
+            let activated = (&gate * candle_nn::ops::sigmoid(&(&gate * f64::from(Gate::ALPHA))?)?)?;
+            activated * (up.clamp(-limit, limit)? + 1.0)?
+        }
     }
 }
 

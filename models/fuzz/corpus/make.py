@@ -29,7 +29,7 @@ def noise(*shape):
     return GENERATOR.standard_normal(shape).astype(np.float16)
 
 
-def model(name, architecture, blocks, extra=lambda writer: None):
+def model(name, architecture, blocks, extra=lambda writer: None, without=()):
     writer = gguf.GGUFWriter(str(HERE / "gguf" / f"{name}.gguf"), architecture)
     writer.add_block_count(1)
     writer.add_context_length(64)
@@ -43,6 +43,8 @@ def model(name, architecture, blocks, extra=lambda writer: None):
     writer.add_tensor("token_embd.weight", noise(4, H))
     writer.add_tensor("output_norm.weight", noise(H))
     for part, shape in {"attn_norm": (H,), "ffn_norm": (H,), "attn_output": (H, H), "ffn_down": (H, H), **blocks}.items():
+        if part in without:
+            continue
         writer.add_tensor(f"blk.0.{part}.weight", noise(*shape))
     finish(writer)
 
@@ -161,9 +163,27 @@ def main():
     names = ["model.embed_tokens.weight", "model.norm.weight", "model.layers.0.self_attn.q_proj.weight"]
     save_file({name: noise(4, 4) for name in names}, str(HERE / "safetensors" / "halves.safetensors"))
     every = "float64 float32 float16 int64 int32 int16 int8 uint8 bool".split()
+    codes = {"m_blocks": np.full((2, 1, 16), 0x21, np.uint8), "m_scales": np.full((2, 1), 127, np.uint8)}
+    save_file(codes, str(HERE / "safetensors" / "mxfp4.safetensors"))
     save_file({kind: np.ones((2, 3), dtype=kind) for kind in every}, str(HERE / "safetensors" / "types.safetensors"))
     odd = {"scalar": np.ones((), np.float32), "empty": np.zeros((0, 4), np.float32), "deep": np.ones((1, 1, 2, 1, 1), np.float32)}
     save_file(odd, str(HERE / "safetensors" / "odd.safetensors"), metadata={"format": "pt"})
+
+    def gpt_oss(writer):
+        writer.add_expert_count(2)
+        writer.add_expert_used_count(1)
+        writer.add_expert_feed_forward_length(H)
+        writer.add_sliding_window(16)
+        for part in ("attn_q", "attn_k", "attn_v", "attn_output"):
+            writer.add_tensor(f"blk.0.{part}.bias", noise(H))
+        writer.add_tensor("blk.0.ffn_gate_inp.bias", noise(2))
+        for part in ("gate", "up", "down"):
+            writer.add_tensor(f"blk.0.ffn_{part}_exps.bias", noise(2, H))
+
+    stacked = {f"ffn_{part}_exps": (2, H, H) for part in ("gate", "up", "down")}
+    attention = {part: (H, H) for part in ("attn_q", "attn_k", "attn_v")}
+    sinks = {"attn_sinks": (1,), "post_attention_norm": (H,), "ffn_gate_inp": (2, H)}
+    model("gpt-oss", "gpt-oss", attention | stacked | sinks, gpt_oss, without=("ffn_norm", "ffn_down"))
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ pub(super) fn with_experts(metadata: &Metadata, architecture: &'static str) -> R
     }
     let (count, used) = (metadata.usize(&field("expert_count"))?, metadata.usize(&field("expert_used_count"))?);
     let mut spec = fields(metadata, architecture, "expert_feed_forward_length")?;
-    spec.experts = Some(Experts { count, used, normalised: true, shared: None });
+    spec.experts = Some(Experts { count, used, normalised: true, shared: None, biased: false });
     Ok(spec)
 }
 
@@ -88,6 +88,7 @@ fn fields(metadata: &Metadata, architecture: &'static str, width: &str) -> Resul
         attention_scale: 1.0 / (head_dim as f32).sqrt(),
         query_scaling,
         attention_gate: false,
+        attention_sinks: false,
         embedding_scale: 1.0,
         gate: Gate::Silu,
         norms: Norms::Before,

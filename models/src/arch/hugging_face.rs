@@ -58,12 +58,24 @@ pub(super) fn with_experts(config: &Config, mut spec: DecoderSpec, normalised: b
     config.refuse("mlp_only_layers", none, "[] (experts in every layer)")?;
     let (count, used) = (config.usize("num_experts")?, config.usize("num_experts_per_tok")?);
     spec.intermediate = config.usize("moe_intermediate_size")?;
-    spec.experts = Some(Experts { count, used, normalised, shared: None });
+    spec.experts = Some(Experts { count, used, normalised, shared: None, biased: false });
     Ok(spec)
+}
+
+/// As [`spec`], of an architecture whose experts are in MXFP4; their number is left out.
+pub(super) fn in_mxfp4(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
+    config.refuse("hidden_act", |value| value == "silu", "\"silu\"")?;
+    let mxfp4 = |value: &Value| value.get("quant_method").is_some_and(|method| method == "mxfp4");
+    config.refuse("quantization_config", mxfp4, "the method \"mxfp4\"")?;
+    fields(config, architecture)
 }
 
 fn of_any_activation(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
     config.refuse("quantization_config", |_| false, "weights that are not quantised (or a GGUF file of the model)")?;
+    fields(config, architecture)
+}
+
+fn fields(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
     config.refuse("mlp_bias", |value| value == false, "false")?;
     let heads = config.usize("num_attention_heads")?;
     let hidden = config.usize("hidden_size")?;
@@ -96,6 +108,7 @@ fn of_any_activation(config: &Config, architecture: &'static str) -> Result<Deco
         attention_scale: 1.0 / (head_dim as f32).sqrt(),
         query_scaling,
         attention_gate: false,
+        attention_sinks: false,
         embedding_scale: 1.0,
         gate: Gate::Silu,
         norms: Norms::Before,

@@ -3,6 +3,7 @@
 mod config;
 mod gemma3;
 mod gguf;
+mod gpt_oss;
 mod hugging_face;
 mod llama;
 mod ministral3;
@@ -43,6 +44,7 @@ pub const ARCHS: &[Arch] = &[
     smollm3::ARCH,
     qwen35::ARCH,
     qwen35moe::ARCH,
+    gpt_oss::ARCH,
 ];
 
 /// The spec of the model that `weights` hold; afterwards every tensor it needs is known to be there, in its shape, and
@@ -66,20 +68,39 @@ pub fn spec(weights: &Weights) -> Result<DecoderSpec> {
     if !weights.contains(&naming.name(Name::Output)) {
         spec.output = Output::Tied;
     }
-    spec.layout.experts = stored_experts(weights, naming);
+    spec.layout.experts = stored_experts(weights, naming, &spec);
+    check_experts(weights, naming, &spec)?;
     check(&origin, &spec)?;
     check_tensors(weights, &spec, naming)?;
     Ok(spec)
 }
 
 /// How experts are stored, by the first block's tensors.
-fn stored_experts(weights: &Weights, naming: Naming) -> ExpertTensors {
+fn stored_experts(weights: &Weights, naming: Naming, spec: &DecoderSpec) -> ExpertTensors {
     let has = |tensor| weights.contains(&naming.name(Name::Block(0, tensor)));
     match (has(BlockTensor::ExpertsGateUp), has(BlockTensor::Experts(Inner::Gate))) {
+        (true, _) if naming != Naming::Gguf && spec.experts.is_some_and(|experts| experts.biased) => {
+            ExpertTensors::StackedInTurns
+        }
         (true, _) => ExpertTensors::StackedFused,
         (false, true) => ExpertTensors::Stacked,
         (false, false) => ExpertTensors::Separate,
     }
+}
+
+/// Refuses experts whose gate and up take turns in another type than MXFP4: floats are stored the other way round,
+/// inputs by outputs.
+fn check_experts(weights: &Weights, naming: Naming, spec: &DecoderSpec) -> Result<()> {
+    let tensor = naming.name(Name::Block(0, BlockTensor::ExpertsGateUp));
+    if spec.layout.experts != ExpertTensors::StackedInTurns || weights.stored_type(&tensor)? == "MXFP4" {
+        return Ok(());
+    }
+    Err(ModelError::ElementType {
+        path: weights.path().to_owned(),
+        found: weights.stored_type(&tensor)?,
+        tensor,
+        supported: "MXFP4 (tensors that end in _blocks and _scales; a GGUF file may have other types)",
+    })
 }
 
 /// The spec that a config.json describes by itself, and a row of the catalog in the same words. The vocabulary is its

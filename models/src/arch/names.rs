@@ -41,6 +41,8 @@ pub enum BlockTensor {
     AttentionOutput,
     /// `[hidden]`
     AttentionOutputBias,
+    /// `[heads]`: the logit in each head's softmax that stands for no position.
+    AttentionSinks,
     /// `[hidden]`
     FeedForwardNorm,
     /// `[hidden]`: behind attention, where there are norms around it.
@@ -77,12 +79,20 @@ pub enum BlockTensor {
     DeltaOutput,
     /// `[experts, hidden]`
     Router,
+    /// `[experts, hidden]`, where it has a bias.
+    BiasedRouter,
+    /// `[experts]`
+    RouterBias,
     /// A projection of expert `.0`, as [`Self::Gate`], [`Self::Up`] or [`Self::Down`].
     Expert(usize, Inner),
     /// A projection of all experts, one after the other: `[experts, outputs, inputs]`.
     Experts(Inner),
     /// Gate and up of each expert under one another: `[experts, 2 * intermediate, hidden]`.
     ExpertsGateUp,
+    /// The biases of a projection of all experts: `[experts, outputs]`.
+    ExpertsBias(Inner),
+    /// Those of [`Self::ExpertsGateUp`]: `[experts, 2 * intermediate]`.
+    ExpertsGateUpBias,
     /// A projection of the expert of every token, as [`Self::Gate`], [`Self::Up`] or [`Self::Down`].
     SharedExpert(Inner),
     /// `[hidden]`: the weight of that expert's results, before the sigmoid.
@@ -166,6 +176,7 @@ fn gguf_name(name: Name) -> String {
         Name::OutputNorm => "output_norm.weight".into(),
         Name::Output => "output.weight".into(),
         Name::Block(i, BlockTensor::Experts(inner)) => format!("blk.{i}.ffn_{}_exps.weight", inner.name()),
+        Name::Block(i, BlockTensor::ExpertsBias(inner)) => format!("blk.{i}.ffn_{}_exps.bias", inner.name()),
         Name::Block(i, BlockTensor::SharedExpert(inner)) => format!("blk.{i}.ffn_{}_shexp.weight", inner.name()),
         Name::Block(i, tensor) => format!("blk.{i}.{}", tensor.names().0),
     }
@@ -183,6 +194,9 @@ fn hugging_face_name(prefix: &str, name: Name) -> String {
             format!("{prefix}.layers.{i}.mlp.shared_expert.{}_proj.weight", inner.name())
         }
         Name::Block(i, BlockTensor::Experts(inner)) => format!("{prefix}.layers.{i}.mlp.experts.{}_proj", inner.name()),
+        Name::Block(i, BlockTensor::ExpertsBias(inner)) => {
+            format!("{prefix}.layers.{i}.mlp.experts.{}_proj_bias", inner.name())
+        }
         Name::Block(i, tensor) => format!("{prefix}.layers.{i}.{}", tensor.names().1),
     }
 }
@@ -203,6 +217,7 @@ impl BlockTensor {
             Self::QueryKeyValue => ("attn_qkv.weight", "self_attn.qkv_proj.weight"),
             Self::AttentionOutput => ("attn_output.weight", "self_attn.o_proj.weight"),
             Self::AttentionOutputBias => ("attn_output.bias", "self_attn.o_proj.bias"),
+            Self::AttentionSinks => ("attn_sinks.weight", "self_attn.sinks"),
             Self::FeedForwardNorm => ("ffn_norm.weight", "post_attention_layernorm.weight"),
             Self::AttentionOutputNorm => ("post_attention_norm.weight", "post_attention_layernorm.weight"),
             Self::FeedForwardInputNorm => ("ffn_norm.weight", "pre_feedforward_layernorm.weight"),
@@ -222,11 +237,15 @@ impl BlockTensor {
             Self::DeltaNorm => ("ssm_norm.weight", "linear_attn.norm.weight"),
             Self::DeltaOutput => ("ssm_out.weight", "linear_attn.out_proj.weight"),
             Self::Router => ("ffn_gate_inp.weight", "mlp.gate.weight"),
+            Self::BiasedRouter => ("ffn_gate_inp.weight", "mlp.router.weight"),
+            Self::RouterBias => ("ffn_gate_inp.bias", "mlp.router.bias"),
             Self::ExpertsGateUp => ("ffn_gate_up_exps.weight", "mlp.experts.gate_up_proj"),
+            Self::ExpertsGateUpBias => ("ffn_gate_up_exps.bias", "mlp.experts.gate_up_proj_bias"),
             Self::SharedExpertGate => ("ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight"),
             // No GGUF stores experts one by one. The others are named with their projection.
             Self::Expert(..) => ("expert of a GGUF", "expert"),
             Self::Experts(_) => ("experts", "experts"),
+            Self::ExpertsBias(_) => ("biases of experts", "biases of experts"),
             Self::SharedExpert(_) => ("shared expert", "shared expert"),
         }
     }

@@ -6,6 +6,7 @@ use crate::spec::{ContextLimit, DecoderSpec, QueryScaling, Rope, RopeScaling};
 use crate::weights::{Metadata, Weights};
 use candle_core::{DType, Device};
 use moot_kernels::math::ln;
+use serde_json::Value;
 
 const DEFAULT_THETA: f64 = 10_000.0;
 
@@ -105,7 +106,7 @@ fn llama3(section: &Config) -> Result<RopeScaling> {
 }
 
 fn yarn(section: &Config, context: usize) -> Result<RopeScaling> {
-    section.refuse("truncate", |value| value == true, "true")?;
+    section.refuse("truncate", Value::is_boolean, "true or false")?;
     let or = |field: &str, otherwise: f64| if section.has(field) { factor(section, field) } else { Ok(otherwise) };
     let divisor = factor(section, "factor")?;
     let original = section.optional_usize("original_max_position_embeddings")?.unwrap_or(context) as f64;
@@ -125,6 +126,7 @@ fn yarn(section: &Config, context: usize) -> Result<RopeScaling> {
         fast: or("beta_fast", FAST)?,
         slow: or("beta_slow", SLOW)?,
         magnitude,
+        whole_pairs: !section.has("truncate") || section.flag("truncate")?,
     })
 }
 
@@ -185,7 +187,8 @@ fn gguf_yarn(metadata: &Metadata, architecture: &str) -> Result<RopeScaling> {
     let paper = yarn_magnitude(factor, 1.0) / yarn_magnitude(factor, multiplier);
     let magnitude = (paper * number("attn_factor", 1.0)? * number("yarn_attn_factor", 1.0)?) as f32;
     let (fast, slow) = (number("yarn_beta_fast", FAST)?, number("yarn_beta_slow", SLOW)?);
-    Ok(RopeScaling::Yarn { factor, original: original.unwrap_or(context) as f64, fast, slow, magnitude })
+    let original = original.unwrap_or(context) as f64;
+    Ok(RopeScaling::Yarn { factor, original, fast, slow, magnitude, whole_pairs: true })
 }
 
 fn linear(metadata: &Metadata, field: &str) -> Result<RopeScaling> {

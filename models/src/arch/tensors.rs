@@ -57,8 +57,8 @@ pub fn tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> {
 #[must_use]
 pub fn feed_forward_norm(spec: &DecoderSpec) -> BlockTensor {
     match spec.norms {
-        // Files of models with recurrent layers call it so, although it is no norm of attention's result.
-        Norms::Before if spec.delta.is_some() => BlockTensor::AttentionOutputNorm,
+        // Files of models with recurrent layers or sinks call it so, although it is no norm of attention's result.
+        Norms::Before if spec.delta.is_some() || spec.attention_sinks => BlockTensor::AttentionOutputNorm,
         Norms::Before => BlockTensor::FeedForwardNorm,
         Norms::Around => BlockTensor::FeedForwardInputNorm,
     }
@@ -119,6 +119,9 @@ fn attention_vectors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
     if spec.bias == Bias::Attention {
         tensors.push((BlockTensor::AttentionOutputBias, vec![spec.hidden]));
     }
+    if spec.attention_sinks {
+        tensors.push((BlockTensor::AttentionSinks, vec![spec.heads]));
+    }
     if spec.qk_norm == QkNorm::PerHead {
         tensors.extend([(BlockTensor::QueryNorm, vec![spec.head_dim]), (BlockTensor::KeyNorm, vec![spec.head_dim])]);
     }
@@ -141,9 +144,15 @@ fn delta_tensors(spec: &DecoderSpec, delta: DeltaShape) -> [(BlockTensor, Vec<us
     ]
 }
 
+/// The router's matrix.
+#[must_use]
+pub fn router(experts: Experts) -> BlockTensor {
+    if experts.biased { BlockTensor::BiasedRouter } else { BlockTensor::Router }
+}
+
 /// The router, and each expert's tensors or those of all.
 fn expert_tensors(spec: &DecoderSpec, experts: Experts) -> Vec<(BlockTensor, Vec<usize>)> {
-    let mut tensors = vec![(BlockTensor::Router, vec![experts.count, spec.hidden])];
+    let mut tensors = vec![(router(experts), vec![experts.count, spec.hidden])];
     let (hidden, wide) = (spec.hidden, spec.intermediate);
     let stacked = |inner: Inner| {
         let [outputs, inputs] = inner.shape(hidden, wide);
@@ -154,11 +163,21 @@ fn expert_tensors(spec: &DecoderSpec, experts: Experts) -> Vec<(BlockTensor, Vec
     };
     match spec.layout.experts {
         ExpertTensors::Stacked => tensors.extend(Inner::ALL.map(stacked)),
-        ExpertTensors::StackedFused => {
+        ExpertTensors::StackedFused | ExpertTensors::StackedInTurns => {
             tensors.push((BlockTensor::ExpertsGateUp, vec![experts.count, 2 * wide, hidden]));
             tensors.push(stacked(Inner::Down));
         }
         ExpertTensors::Separate => tensors.extend((0..experts.count).flat_map(of)),
+    }
+    if experts.biased {
+        tensors.push((BlockTensor::RouterBias, vec![experts.count]));
+        let of = |inner: Inner| (BlockTensor::ExpertsBias(inner), vec![experts.count, inner.shape(hidden, wide)[0]]);
+        if spec.layout.experts == ExpertTensors::StackedInTurns {
+            tensors.push((BlockTensor::ExpertsGateUpBias, vec![experts.count, 2 * wide]));
+            tensors.push(of(Inner::Down));
+        } else {
+            tensors.extend(Inner::ALL.map(of));
+        }
     }
     if let Some(shared) = experts.shared {
         tensors.push((BlockTensor::SharedExpertGate, vec![hidden]));

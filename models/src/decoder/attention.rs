@@ -7,7 +7,7 @@ use crate::spec::Rotation;
 use candle_core::{Result, Tensor};
 use moot_kernels::Gate;
 use moot_kernels::ops::gated::gated;
-use moot_kernels::ops::{attention::attention, rotate_store::RotateStore};
+use moot_kernels::ops::{attention::attention_with_sinks, rotate_store::RotateStore};
 
 /// Attention over the pages of keys and values.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(super) struct Attention {
     pub head_norms: [Option<Tensor>; 2],
     pub norm_eps: f32,
     pub scale: f32,
+    /// `[heads]` f32, a logit in each softmax's sum that has no value.
+    pub sinks: Option<Tensor>,
     pub output: Linear,
 }
 
@@ -77,7 +79,8 @@ impl Attention {
         (k_cache, v_cache): (&Tensor, &Tensor),
     ) -> Result<Tensor> {
         let (tokens, heads, dim) = queries.rotated.dims3()?;
-        let out = attention(&queries.rotated, k_cache, v_cache, &batch.plan, self.window, self.scale)?;
+        let all = [&queries.rotated, k_cache, v_cache];
+        let out = attention_with_sinks(all, &batch.plan, self.window, self.scale, self.sinks.as_ref())?;
         let out = out.reshape((tokens, heads * dim))?;
         match &queries.gate {
             Some(gate) => gated(gate, &out, Gate::Sigmoid),

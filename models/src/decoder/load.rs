@@ -7,7 +7,7 @@ use super::loader::{Loader, RowOrder, Source, TensorSlice};
 use super::options::LoadOptions;
 use super::rotations::Rotations;
 use crate::arch::names::{BlockTensor, Inner, Name, Naming};
-use crate::arch::tensors::{ProjectionRows, feed_forward_norm};
+use crate::arch::tensors::{ProjectionRows, feed_forward_norm, router};
 use crate::error::{ModelError, Result};
 use crate::layers::{DeltaNet, FeedForward, Linear, MixtureOfExperts, SharedExpert};
 use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Norms, Output};
@@ -40,7 +40,7 @@ impl Decoder {
         let last = Loader { device: options.last_device(), ..loader };
         let vocabulary = |name| {
             let (of, inputs) = (spec.vocab, spec.hidden);
-            TensorSlice { name, of, first: 0, rows: of, inputs, stacked: None }
+            TensorSlice { name, of, first: 0, rows: of, inputs, stacked: None, step: 1 }
         };
         let embedding = |loader: &Loader<'_>| {
             loader.matrix(&Source { from: vocabulary(Name::Embedding), bias: None, order: RowOrder::Stored })
@@ -111,6 +111,7 @@ impl Loader<'_> {
             head_norms: [self.head_norm(name(BlockTensor::QueryNorm))?, self.head_norm(name(BlockTensor::KeyNorm))?],
             norm_eps: spec.norm_eps,
             scale: spec.attention_scale,
+            sinks: spec.attention_sinks.then(|| self.sinks(name(BlockTensor::AttentionSinks))).transpose()?,
             output: self.linear(output, output_bias)?,
         })
     }
@@ -118,7 +119,7 @@ impl Loader<'_> {
     /// A projection of block `index`, of `inputs`.
     fn projection(&self, index: usize, projection: BlockTensor, inputs: usize) -> TensorSlice {
         let ProjectionRows { tensor, tensor_rows, first, rows } = ProjectionRows::of(self.spec, projection);
-        TensorSlice { name: Name::Block(index, tensor), of: tensor_rows, first, rows, inputs, stacked: None }
+        TensorSlice { name: Name::Block(index, tensor), of: tensor_rows, first, rows, inputs, stacked: None, step: 1 }
     }
 
     /// The feed-forward of block `index`, where it is one pair of layers.
@@ -144,11 +145,16 @@ impl Loader<'_> {
             rows,
             inputs,
             stacked: None,
+            step: 1,
         };
         // Rows `first..` of an expert's `each` rows, in a tensor of all experts.
         let stacked = |tensor, expert: usize, (each, first): (usize, usize), [rows, inputs]: [usize; 2]| {
             let (of, first) = (count * each, expert * each + first);
-            TensorSlice { name: Name::Block(index, tensor), of, first, rows, inputs, stacked: Some(count) }
+            TensorSlice { name: Name::Block(index, tensor), of, first, rows, inputs, stacked: Some(count), step: 1 }
+        };
+        let in_turns = |expert: usize, first: usize, shape: [usize; 2]| TensorSlice {
+            step: 2,
+            ..stacked(BlockTensor::ExpertsGateUp, expert, (2 * wide, first), shape)
         };
         let slice = |expert: usize, inner: Inner| {
             let shape = inner.shape(hidden, wide);
@@ -160,15 +166,22 @@ impl Loader<'_> {
                 (ExpertTensors::StackedFused, Inner::Up) => {
                     stacked(BlockTensor::ExpertsGateUp, expert, (2 * wide, wide), shape)
                 }
-                (ExpertTensors::Stacked | ExpertTensors::StackedFused, _) => {
+                (ExpertTensors::StackedInTurns, Inner::Gate) => in_turns(expert, 0, shape),
+                (ExpertTensors::StackedInTurns, Inner::Up) => in_turns(expert, 1, shape),
+                (ExpertTensors::Stacked | ExpertTensors::StackedFused | ExpertTensors::StackedInTurns, _) => {
                     stacked(BlockTensor::Experts(inner), expert, (shape[0], 0), shape)
                 }
             }
         };
-        let router = self.linear(whole(BlockTensor::Router, [count, hidden]), None)?;
-        let all = (0..count).map(|expert| self.expert(|inner| slice(expert, inner))).collect::<Result<_>>()?;
+        let router_bias = experts.biased.then_some(Name::Block(index, BlockTensor::RouterBias));
+        let router = self.linear(whole(router(experts), [count, hidden]), router_bias)?;
+        let biases = experts.biased.then(|| self.expert_biases(index, experts)).transpose()?;
+        let bias = |expert: usize| biases.as_ref().map(|all| all.each_ref().map(|of| of.get(expert)));
+        let expert = |expert: usize| self.expert(|inner| slice(expert, inner), bias(expert));
+        let all = (0..count).map(expert).collect::<Result<_>>()?;
         let shared = |width: usize| {
-            let layers = self.expert(|inner| whole(BlockTensor::SharedExpert(inner), inner.shape(hidden, width)))?;
+            let slice = |inner: Inner| whole(BlockTensor::SharedExpert(inner), inner.shape(hidden, width));
+            let layers = self.expert(slice, None)?;
             let gate = self.numbers(Name::Block(index, BlockTensor::SharedExpertGate), &[hidden])?;
             let gate = Tensor::from_vec(gate, (1, hidden), self.device)?.to_dtype(self.options.dtype)?;
             Ok::<_, ModelError>(SharedExpert { layers, gate: Linear::dense(self.held(&gate)?, None) })
@@ -176,11 +189,34 @@ impl Loader<'_> {
         Ok(MixtureOfExperts::new(experts, router, all, experts.shared.map(shared).transpose()?))
     }
 
-    /// A feed-forward from its three matrices.
-    fn expert(&self, slice: impl Fn(Inner) -> TensorSlice) -> Result<FeedForward> {
+    /// A feed-forward from its three matrices, and the biases of gate, up and down.
+    fn expert(
+        &self,
+        slice: impl Fn(Inner) -> TensorSlice,
+        biases: Option<[candle_core::Result<Tensor>; 3]>,
+    ) -> Result<FeedForward> {
         let inward = |inner| Source { from: slice(inner), bias: None, order: RowOrder::Stored };
         let gate_up = self.joined([inward(Inner::Gate), inward(Inner::Up)])?;
-        Ok(FeedForward::new(gate_up, self.spec.gate, self.linear(slice(Inner::Down), None)?))
+        let down = self.linear(slice(Inner::Down), None)?;
+        let (gate_up, down) = match biases {
+            None => (gate_up, down),
+            Some([gate, up, of_down]) => (gate_up.with_biases([gate?, up?])?, down.with_bias(of_down?)),
+        };
+        Ok(FeedForward::new(gate_up, self.spec.gate, down))
+    }
+
+    /// The biases of all experts of block `index`: of gate, up and down, `[experts, outputs]` each.
+    fn expert_biases(&self, index: usize, experts: Experts) -> Result<[Tensor; 3]> {
+        let (hidden, wide) = (self.spec.hidden, self.spec.intermediate);
+        let dense = |tensor, outputs| self.dense(Name::Block(index, tensor), &[experts.count, outputs]);
+        let down = dense(BlockTensor::ExpertsBias(Inner::Down), hidden)?;
+        if self.spec.layout.experts != ExpertTensors::StackedInTurns {
+            let of = |inner| dense(BlockTensor::ExpertsBias(inner), wide);
+            return Ok([of(Inner::Gate)?, of(Inner::Up)?, down]);
+        }
+        let both = dense(BlockTensor::ExpertsGateUpBias, 2 * wide)?.reshape((experts.count, wide, 2))?;
+        let of = |turn: usize| both.narrow(2, turn, 1)?.squeeze(2)?.contiguous();
+        Ok([of(0)?, of(1)?, down])
     }
 
     /// The recurrent layer of block `index`.
@@ -188,7 +224,7 @@ impl Loader<'_> {
         let hidden = self.spec.hidden;
         let slice = |tensor, rows: usize, inputs: usize| {
             let name = Name::Block(index, tensor);
-            TensorSlice { name, of: rows, first: 0, rows, inputs, stacked: None }
+            TensorSlice { name, of: rows, first: 0, rows, inputs, stacked: None, step: 1 }
         };
         let inward = |tensor, rows| Source { from: slice(tensor, rows, hidden), bias: None, order: RowOrder::Stored };
         let projections = self.joined([

@@ -31,6 +31,8 @@ pub(super) struct TensorSlice {
     pub inputs: usize,
     /// How many matrices the tensor has, where it has several, one after the other.
     pub stacked: Option<usize>,
+    /// Distance of a row to the next, in rows of the tensor.
+    pub step: usize,
 }
 
 /// A linear layer in the file.
@@ -67,6 +69,11 @@ impl<'a> Loader<'a> {
     /// A norm's weights, `[width]`.
     pub(super) fn norm(&self, name: Name, width: usize) -> Result<Tensor> {
         self.whole(self.dense(name, &[width])?)
+    }
+
+    /// The logits of attention that stand for no position, `[heads]` f32.
+    pub(super) fn sinks(&self, name: Name) -> Result<Tensor> {
+        self.weights.dense(&self.naming.name(name), &[self.spec.heads], DType::F32, self.device)
     }
 
     /// Norms' weights, from what is stored of them.
@@ -138,7 +145,8 @@ impl<'a> Loader<'a> {
             Some(count) => self.weights.stacked(&name, [count, from.of / count, from.inputs])?,
             None => self.weights.rows(&name, from.of, from.inputs)?,
         };
-        Ok(stored.slice(from.first..from.first + from.rows))
+        let end = from.first + (from.rows * from.step).saturating_sub(from.step - 1);
+        Ok(stored.slice(from.first..end).every(from.step))
     }
 
     /// Maps a row of the loaded matrix to the row of the file.
@@ -186,8 +194,11 @@ impl<'a> Loader<'a> {
                 let dtype = if stored.dtype() == GgmlDType::F16 { DType::F16 } else { DType::BF16 };
                 return Weight::from_halves(dtype, outputs, inputs, |row, out| stored.bits(order(row), out));
             }
-            if let Some(weight) = Weight::from_blocks(stored.dtype(), outputs, inputs, |row| stored.stored(order(row)))
-            {
+            let blocks = match stored.on_cpu() {
+                Some(of) => Weight::from_blocks(of, outputs, inputs, |row| stored.stored_on_cpu(order(row))),
+                None => Weight::from_blocks(stored.dtype(), outputs, inputs, |row| stored.stored(order(row))),
+            };
+            if let Some(weight) = blocks {
                 return weight;
             }
         }

@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_largest_weights_are_taken_and_of_equal_ones_the_first() {
-        let spec = Experts { count: 4, used: 2, normalised: false, shared: None };
+        let spec = Experts { count: 4, used: 2, normalised: false, shared: None, biased: false };
         let all = chosen(&[0.0, 1.0, 1.0, 1.0], spec);
         assert_eq!(all.iter().map(|(expert, _)| *expert).collect::<Vec<_>>(), [1, 2]);
         let e = std::f32::consts::E;

@@ -30,6 +30,18 @@ impl<const N: usize> Joined<N> {
         Self { layers: Layers::Together(all, outputs), biases }
     }
 
+    /// The same layers, which add `biases` themselves, `[outputs]` each.
+    pub(crate) fn with_biases(self, biases: [Tensor; N]) -> Result<Self> {
+        let layers = match self.layers {
+            Layers::Apart(layers) => {
+                let mut biases = biases.into_iter();
+                Layers::Apart(layers.map(|layer| biases.by_ref().take(1).fold(layer, Linear::with_bias)))
+            }
+            Layers::Together(all, outputs) => Layers::Together(all.with_bias(Tensor::cat(&biases, 0)?), outputs),
+        };
+        Ok(Self { layers, ..self })
+    }
+
     /// `[tokens, inputs]` to `[tokens, outputs]` each, without [`Self::biases`]; the results may be columns of one
     /// tensor.
     pub(crate) fn apply(&self, x: &Tensor) -> Result<[Tensor; N]> {

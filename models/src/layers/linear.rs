@@ -28,6 +28,11 @@ impl Linear {
         Ok(Self { matrix: Matrix::Quantized(QMatMul::from_arc(Arc::new(weight))?), bias })
     }
 
+    /// The same layer with a bias, `[outputs]`.
+    pub(crate) fn with_bias(self, bias: Tensor) -> Self {
+        Self { bias: Some(bias), ..self }
+    }
+
     /// Weights in the matrix.
     pub(crate) fn elements(&self) -> usize {
         match &self.matrix {

@@ -51,12 +51,16 @@ fn speeds(rope: &Rope) -> Vec<f32> {
             let kept = ((turns - low) / (high - low)).clamp(0.0, 1.0);
             (1.0 - kept) * speed / factor + kept * speed
         }
-        RopeScaling::Yarn { factor, original, fast, slow, .. } => {
-            // The pair that makes `turns` turns in `original` positions. The paper rounds it down and up to whole
-            // pairs.
+        RopeScaling::Yarn { factor, original, fast, slow, whole_pairs, .. } => {
+            // The pair that makes `turns` turns in `original` positions. The paper's code rounds it down and up to whole
+            // pairs, gpt-oss does not.
             let pair_of =
                 |turns: f64| rope.dims as f64 * ln(original / (turns * std::f64::consts::TAU)) / (2.0 * ln(rope.theta));
-            let (low, high) = (pair_of(*fast).floor().max(0.0), pair_of(*slow).ceil().min(rope.dims as f64 - 1.0));
+            let (low, high) = match whole_pairs {
+                true => (pair_of(*fast).floor(), pair_of(*slow).ceil()),
+                false => (pair_of(*fast), pair_of(*slow)),
+            };
+            let (low, high) = (low.max(0.0), high.min(rope.dims as f64 - 1.0));
             let divided = ((pair as f64 - low) / (high - low).max(0.001)).clamp(0.0, 1.0) as f32;
             plain(pair) / *factor as f32 * divided + plain(pair) * (1.0 - divided)
         }
@@ -94,7 +98,14 @@ mod tests {
         let scalings = [
             RopeScaling::None,
             RopeScaling::Llama3 { factor: 8.0, low: 1.0, high: 4.0, original: 8192.0 },
-            RopeScaling::Yarn { factor: 4.0, original: 32_768.0, fast: 32.0, slow: 1.0, magnitude: 1.0 },
+            RopeScaling::Yarn {
+                factor: 4.0,
+                original: 32_768.0,
+                fast: 32.0,
+                slow: 1.0,
+                magnitude: 1.0,
+                whole_pairs: true,
+            },
         ];
         let speeds = |scaling: RopeScaling| {
             [1e4, 5e5, 1e6].map(|theta| speeds(&Rope { theta, dims: 128, scaling: scaling.clone() }))

@@ -127,12 +127,19 @@ impl Footprint {
         let inner = shape.moe_intermediate_size.unwrap_or(shape.intermediate_size);
         let shared = shape.shared_expert_intermediate_size.unwrap_or(0);
         let mut types = BTreeMap::new();
-        let mut matrix = |count: usize, rows: usize, columns: usize, important: bool| {
+        let mut matrix_of = |quant: &str, count: usize, rows: usize, columns: usize, important: bool| {
             if count > 0 {
                 let name = planned_type(quant, columns, important);
                 add(&mut types, name, count, (count * rows) as u64 * columns as u64);
             }
         };
+        let of_experts = if quant == "MXFP4_MOE" { "MXFP4" } else { quant };
+        matrix_of(of_experts, 2 * layers * experts, inner, hidden, false);
+        let halves = |count: usize| [(true, count / 2), (false, count - count / 2)];
+        for (important, count) in halves(layers) {
+            matrix_of(of_experts, count * experts, hidden, inner, important && quant.ends_with("_M"));
+        }
+        let mut matrix = |count, rows, columns, important| matrix_of(quant, count, rows, columns, important);
         matrix(2 * usize::from(shared > 0) * layers, shared, hidden, false);
         matrix(usize::from(shared > 0) * layers, hidden, shared, false);
         let delta = shape.delta();
@@ -143,13 +150,8 @@ impl Footprint {
         matrix(attending, if delta.is_some() { 2 * heads * dim } else { heads * dim }, hidden, false);
         matrix(attending, kv_heads * dim, hidden, false);
         matrix(attending, hidden, heads * dim, false);
-        matrix(2 * layers * experts, inner, hidden, false);
-        let halves = |count: usize| [(true, count / 2), (false, count - count / 2)];
         for (important, count) in halves(attending) {
             matrix(count, kv_heads * dim, hidden, important && quant.ends_with("_M"));
-        }
-        for (important, count) in halves(layers) {
-            matrix(count * experts, hidden, inner, important && quant.ends_with("_M"));
         }
         if let Some((delta, recurrent)) = delta {
             matrix(recurrent, delta.channels() + delta.outputs() + 2 * delta.value_heads, hidden, false);
@@ -168,6 +170,10 @@ impl Footprint {
         match shape.model_type.as_str() {
             "qwen2" => add(&mut types, "F32", 3 * layers, (layers * (heads + 2 * kv_heads) * dim) as u64),
             "gemma3_text" => add(&mut types, "F32", 4 * layers, (layers * 2 * (hidden + dim)) as u64),
+            "gpt_oss" => {
+                add(&mut types, "F32", 5 * layers, (layers * ((heads + 2 * kv_heads) * dim + hidden + heads)) as u64);
+                add(&mut types, "F32", 4 * layers, (layers * experts * (1 + 2 * inner + hidden)) as u64);
+            }
             "qwen3" | "qwen3_moe" => add(&mut types, "F32", 2 * layers, (layers * 2 * dim) as u64),
             _ => {}
         }
@@ -391,7 +397,7 @@ mod tests {
 
     /// llama.cpp stores rows that are no multiple of 256 as `IQ4_NL` in a file of `IQ4_XS`.
     #[test]
-    fn types_with_a_codebook_are_planned_as_q8_0_in_memory() {
+    fn types_with_a_codebook_are_planned_in_four_bits() {
         let catalog = Catalog::embedded();
         let of =
             |alias: &str, quant: &str| Footprint::planned(&catalog.find(alias).expect("an alias (bug)").shape, quant);
@@ -400,8 +406,21 @@ mod tests {
         assert_eq!(names(&of("smollm2-135m", "IQ4_XS")), ["IQ4_NL", "Q8_0", "IQ4_XS", "F32"]);
         let own = of("llama-3.1-8b", "IQ4_XS");
         assert!((own.stored_bytes() as f64 / 4.45e9 - 1.0).abs() < 0.05, "{}", own.stored_bytes());
-        let (held, q8_0) = (own.resident_bytes(Residency::AsStored), of("llama-3.1-8b", "Q8_0").stored_bytes());
-        assert!(held > q8_0 * 9 / 10 && held <= q8_0, "{held} of {q8_0}");
+        let held = own.resident_bytes(Residency::AsStored);
+        assert!(held > own.stored_bytes() && held < own.stored_bytes() * 11 / 10, "{held}");
+        let (gpu, q8_0) = (own.on_gpu(DType::BF16, false), of("llama-3.1-8b", "Q8_0").stored_bytes());
+        assert!(gpu.resident_bytes(Residency::AsStored) > q8_0 * 9 / 10, "blocks of Q8_0 on a GPU");
+    }
+
+    /// Of a file in which the experts alone are in MXFP4; its size is that of published files.
+    #[test]
+    fn experts_in_mxfp4_are_planned_beside_q8_0() {
+        let oss = planned("gpt-oss-20b");
+        let names: Vec<&str> = oss.types.iter().map(|stored| &stored.name[..]).collect();
+        assert_eq!(names, ["MXFP4", "Q8_0", "F32"]);
+        assert!((oss.parameters() as f64 / 20.91e9 - 1.0).abs() < 1e-3, "{}", oss.parameters());
+        assert!((oss.stored_bytes() as f64 / 12.11e9 - 1.0).abs() < 0.01, "{}", oss.stored_bytes());
+        assert!(oss.resident_bytes(Residency::AsStored) < oss.stored_bytes() * 101 / 100);
     }
 
     #[test]

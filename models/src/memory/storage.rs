@@ -8,7 +8,7 @@ pub(super) struct Storage {
     name: &'static str,
     /// Bits a weight in a file.
     pub(super) stored: f64,
-    /// The type that it is held as, where that is another one.
+    /// The type that a GPU holds it as, where that is another one.
     held_as: Option<&'static str>,
     /// Bits a weight in the panels.
     pub(super) packed: f64,
@@ -18,9 +18,9 @@ const fn storage(name: &'static str, stored: f64, packed: f64) -> Storage {
     Storage { name, stored, held_as: None, packed }
 }
 
-/// A type with a codebook.
-const fn held_as_q8_0(name: &'static str, stored: f64) -> Storage {
-    Storage { name, stored, held_as: Some("Q8_0"), packed: 8.5 }
+/// A type with a codebook, which is `Q8_0` on a GPU.
+const fn held_as_q8_0(name: &'static str, stored: f64, packed: f64) -> Storage {
+    Storage { name, stored, held_as: Some("Q8_0"), packed }
 }
 
 /// Every storage type. Panels keep the width of the codes, except that codes of two and three bits take four, and each
@@ -39,9 +39,9 @@ const STORAGES: [Storage; 16] = [
     storage("Q4_0", 4.5, 4.5),
     storage("Q3_K", 3.4375, 4.5625),
     storage("Q2_K", 2.625, 5.125),
-    held_as_q8_0("IQ4_NL", 4.5),
-    held_as_q8_0("IQ4_XS", 4.25),
-    held_as_q8_0("MXFP4", 4.25),
+    held_as_q8_0("IQ4_NL", 4.5, 4.5),
+    held_as_q8_0("IQ4_XS", 4.25, 4.5),
+    held_as_q8_0("MXFP4", 4.25, 4.25),
 ];
 
 /// Bits of a type that is not in the table: those of the widest type.
@@ -59,7 +59,7 @@ pub struct StoredType {
     pub weights: u64,
     /// Their bytes in the file.
     pub bytes: u64,
-    /// The type that they are held as, where that is another one: "Q8_0" for "IQ4_XS".
+    /// The type that a GPU holds them as, where that is another one: "Q8_0" for "IQ4_XS".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_as: Option<&'static str>,
 }
@@ -76,6 +76,8 @@ pub(super) fn planned_type(quant: &str, columns: usize, important: bool) -> &'st
         ("Q4_1", ..) => "Q4_1",
         ("Q4_0", ..) => "Q4_0",
         ("MXFP4", ..) => "MXFP4",
+        // All but the experts.
+        ("MXFP4_MOE", ..) => "Q8_0",
         ("IQ4_XS", _, true) => "IQ4_XS",
         ("IQ4_XS" | "IQ4_NL", ..) => "IQ4_NL",
         (_, false, false) => "Q5_0",

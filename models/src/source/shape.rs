@@ -79,7 +79,7 @@ pub struct Shape {
     pub tie_word_embeddings: bool,
 }
 
-/// `rope_scaling` of Llama 3.1 and later, of Gemma 3 and of Ministral 3.
+/// `rope_scaling` of Llama 3.1 and later, of Gemma 3, of Ministral 3 and of gpt-oss.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RopeScaling {
@@ -96,6 +96,9 @@ pub struct RopeScaling {
     /// Context length before scaling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_max_position_embeddings: Option<usize>,
+    /// Whether YaRN blends from a whole pair on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncate: Option<bool>,
 }
 
 impl Shape {

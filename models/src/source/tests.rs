@@ -28,6 +28,7 @@ fn the_embedded_catalog_is_sound() {
         "mistral-",
         "ministral-",
         "devstral-",
+        "gpt-oss-",
         "phi-3-",
         "selfrag-",
         "gemma-3-",

@@ -14,7 +14,7 @@ use tokenizers::models::wordpiece::WordPiece;
 
 /// Control tokens that end a turn or a text wherever a vocabulary has them, whatever its configuration names:
 /// a model that was tuned on one of these emits it even where `eos_token_id` is another.
-const END_OF_TURN: [&str; 8] = [
+const END_OF_TURN: [&str; 10] = [
     "<|im_end|>",
     "<|eot_id|>",
     "<|eom_id|>",
@@ -23,6 +23,8 @@ const END_OF_TURN: [&str; 8] = [
     "<end_of_turn>",
     "<|end_of_text|>",
     "<|endoftext|>",
+    "<|return|>",
+    "<|call|>",
 ];
 
 /// Added tokens at most: Gemma has 6,400. They are searched one by one.

@@ -48,7 +48,7 @@ impl Message {
 
 /// Whether a reasoning model may think before it answers.
 ///
-/// Only templates that read `enable_thinking` (Qwen3's) use it: [`super::ChatTemplate::knows_thinking`].
+/// Only templates that read `enable_thinking` (Qwen3's) and those with channels (gpt-oss's) use it: [`super::ChatTemplate::knows_thinking`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Thinking {

@@ -42,4 +42,4 @@ pub(crate) use post_processor::Ends;
 pub use python::Date;
 pub use special::SpecialTokens;
 pub use splitter::{SPLITTERS, SplitRule, Splitter};
-pub use template::ChatTemplate;
+pub use template::{ChatTemplate, ThoughtMarks};

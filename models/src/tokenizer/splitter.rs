@@ -57,6 +57,12 @@ const TEKKEN: &str = concat!(
     r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}",
     r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 );
+/// OpenAI's o200k: as Tekken's, but up to three digits are a word, and an ending such as "'ll" belongs to its word.
+const O200K: &str = concat!(
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+);
 /// llama.cpp's rule where a converter did not know the model's own.
 const LLAMA_CPP: &[&str] = &[
     r"[\p{P}\$\+<=>\^~\|]+",
@@ -70,7 +76,7 @@ const fn row(name: &'static str, family: &'static str, rule: SplitRule) -> Split
 }
 
 /// Known splitters. A new one is a row here; the test over this table asks for its golden ids.
-pub static SPLITTERS: [Splitter; 7] = [
+pub static SPLITTERS: [Splitter; 8] = [
     Splitter {
         also: &["deepseek-r1-qwen"],
         nfc: true,
@@ -86,6 +92,7 @@ pub static SPLITTERS: [Splitter; 7] = [
     Splitter { ignore_merges: true, add_bos: true, ..row("tekken", "Mistral Nemo", SplitRule::Patterns(&[TEKKEN])) },
     row("gpt-2", "GPT-2", SplitRule::Gpt2),
     row("default", "llama.cpp's own default", SplitRule::Patterns(LLAMA_CPP)),
+    Splitter { ignore_merges: true, ..row("gpt-4o", "gpt-oss", SplitRule::Patterns(&[O200K])) },
     Splitter { nfc: true, ..row("qwen35", "Qwen3.5, Qwen3.6, Qwen3.8", SplitRule::Patterns(&[QWEN35])) },
 ];
 

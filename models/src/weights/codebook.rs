@@ -1,10 +1,12 @@
-//! Block types whose 4-bit codes select from a table of 16 values. Candle has none of them, so they are read as `Q8_0`
-//! blocks: the same values, or as near as an f16 scale comes.
+//! Block types whose 4-bit codes select from a table of 16 values. Candle has none of them. The CPU's kernels hold them in
+//! four bits; everything else reads them as `Q8_0` blocks: the same values, or as near as an f16 scale comes.
 //!
 //! Layouts and tables: `block_iq4_nl`, `block_iq4_xs`, `block_mxfp4` of
 //! <https://github.com/ggml-org/ggml/blob/master/src/ggml-common.h>; MXFP4 itself: OCP Microscaling Formats 1.0.
 
 use half::f16;
+use moot_kernels::BlockType;
+use moot_kernels::cpu::{E2M1_VALUES_DOUBLED as E2M1_DOUBLED, IQ4_VALUES as IQ4};
 use rayon::prelude::*;
 use std::fmt;
 
@@ -14,11 +16,6 @@ const GROUP: usize = 32;
 const Q8_0: usize = 2 + GROUP;
 /// Bytes of a group's codes. The low halves are its first 16 elements.
 const CODES: usize = GROUP / 2;
-
-/// The values of IQ4's codes, in scales.
-const IQ4: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
-/// The values of MXFP4's codes (E2M1), doubled, so that 0.5 and 1.5 are integers too.
-const E2M1_DOUBLED: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
 /// A scale of MXFP4 is 2 to its byte less this: E8M0's bias of 127, and one for the doubled values.
 const E8M0_BIAS: i32 = 128;
@@ -77,6 +74,46 @@ impl Codebook {
         }
     }
 
+    /// The type of blocks that the CPU's kernels hold it as. `IQ4_XS` is `IQ4_NL` there, with the scale that `Q8_0` has.
+    pub(super) fn on_cpu(self) -> BlockType {
+        match self {
+            Self::Iq4Nl | Self::Iq4Xs => BlockType::Iq4Nl,
+            Self::Mxfp4 => BlockType::Mxfp4,
+        }
+    }
+
+    /// A row of whole blocks as blocks of [`Self::on_cpu`]; `None` where one [cannot be `Q8_0`](Self::unfit) either, so that
+    /// a file is refused on every device or on none.
+    pub(super) fn to_cpu(self, row: &[u8]) -> Option<Vec<u8>> {
+        let mut out = Vec::with_capacity(row.len() / 16 * 17);
+        for block in row.chunks_exact(self.type_size()) {
+            match self {
+                Self::Iq4Nl => {
+                    let scale = f16::from_le_bytes([block[0], block[1]]);
+                    finite(scale, f32::from(scale)).ok()?;
+                    out.extend_from_slice(block);
+                }
+                Self::Iq4Xs => {
+                    for (scale, codes) in (0..8).map(|group| iq4_xs_scale(block, group)).zip(block[8..].chunks(CODES)) {
+                        out.extend_from_slice(&scale.ok()?.to_le_bytes());
+                        out.extend_from_slice(codes);
+                    }
+                }
+                Self::Mxfp4 => {
+                    let powers = F16_POWERS.start() + E8M0_BIAS..=F16_POWERS.end() + E8M0_BIAS;
+                    if !powers.contains(&i32::from(block[0])) {
+                        self.block(block, &mut [0; Q8_0]).ok()?;
+                    }
+                    // Where all codes are zeros, any power will do.
+                    let zeros = block[1..].iter().all(|codes| codes & 0x77 == 0);
+                    out.push(if zeros { 127 } else { block[0] - 1 });
+                    out.extend_from_slice(&block[1..]);
+                }
+            }
+        }
+        Some(out)
+    }
+
     /// `rows` rows of whole blocks as `Q8_0` blocks. A block that [cannot be one](Self::unfit) gets NaN as its scale.
     pub(super) fn to_q8_0(self, bytes: &[u8], rows: usize) -> Vec<u8> {
         let mut out = vec![0; bytes.len() / self.type_size() * self.block_size() / GROUP * Q8_0];
@@ -116,19 +153,22 @@ impl Codebook {
                 write_scale(&mut groups[0], finite(scale, f32::from(scale))?);
             }
             Self::Iq4Xs => {
-                let scale = f16::from_le_bytes([block[0], block[1]]);
-                let (high, low) = (u16::from_le_bytes([block[2], block[3]]), &block[4..8]);
                 for (index, (group, codes)) in groups.iter_mut().zip(block[8..].chunks_exact(CODES)).enumerate() {
-                    let low = (low[index / 2] >> (4 * (index % 2))) & 15;
-                    let factor = low | (((high >> (2 * index)) & 3) as u8) << 4;
                     write_values(group, &IQ4, codes);
-                    write_scale(group, product(scale, factor)?);
+                    write_scale(group, iq4_xs_scale(block, index)?);
                 }
             }
             Self::Mxfp4 => mxfp4(block[0], &block[1..], &mut groups[0])?,
         }
         Ok(())
     }
+}
+
+/// The scale of group `index` of a block of `IQ4_XS`.
+fn iq4_xs_scale(block: &[u8], index: usize) -> Result<f16, Unfit> {
+    let (high, low) = (u16::from_le_bytes([block[2], block[3]]), block[4 + index / 2]);
+    let factor = (low >> (4 * (index % 2))) & 15 | (((high >> (2 * index)) & 3) as u8) << 4;
+    product(f16::from_le_bytes([block[0], block[1]]), factor)
 }
 
 /// The scale of a group of `IQ4_XS`: `scale * (factor - 32)`, rounded to f16. `factor` has 6 bits.
@@ -174,6 +214,18 @@ fn mxfp4(exponent: u8, codes: &[u8], to: &mut [u8; Q8_0]) -> Result<(), Unfit> {
     }
     write_scale(to, f16::from_f32(2f32.powi(power)));
     Ok(())
+}
+
+/// MXFP4 as safetensors have it, codes and scales apart, in ggml's blocks. There the codes of a block's elements `2 i` and
+/// `2 i + 1` are the halves of a byte, here those of `i` and `i + 16`.
+pub(super) fn joined_mxfp4(codes: &[u8], scales: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(codes.len() + scales.len());
+    for (codes, scale) in codes.as_chunks::<CODES>().0.iter().zip(scales) {
+        let code = |element: usize| codes[element / 2] >> (element % 2 * 4) & 15;
+        out.push(*scale);
+        out.extend((0..CODES).map(|i| code(i) | code(i + CODES) << 4));
+    }
+    out
 }
 
 fn write_values(group: &mut [u8; Q8_0], table: &[i8; 16], codes: &[u8]) {

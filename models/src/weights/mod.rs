@@ -145,7 +145,10 @@ impl Weights {
     pub fn stored_type(&self, name: &str) -> Result<String> {
         let type_name = match self {
             Self::Gguf(gguf) => gguf.tensor_info(name).map(|info| info.dtype.name().to_owned()),
-            Self::Safetensors(folder) => folder.entry(name).map(|entry| entry.dtype.to_string()),
+            Self::Safetensors(folder) => folder.entry(name).map(|entry| match entry.is_mxfp4() {
+                true => ElementType::Codebook(Codebook::Mxfp4).name().to_owned(),
+                false => entry.dtype.to_string(),
+            }),
             Self::Random(random) => random.tensor(name).map(|(_, tensor)| type_name(tensor.dtype).to_owned()),
         };
         type_name.ok_or_else(|| self.missing(name))
@@ -206,8 +209,14 @@ impl Weights {
             }),
             Self::Safetensors(folder) => folder.entry(name).map(|entry| Stored {
                 shape: &entry.shape,
-                dtype: float_type(entry.dtype),
-                source: Source::Bytes(folder.bytes(entry)),
+                dtype: match entry.is_mxfp4() {
+                    true => Some(ElementType::Codebook(Codebook::Mxfp4).held_as()),
+                    false => float_type(entry.dtype),
+                },
+                source: match folder.scales(entry) {
+                    Some(scales) => Source::SplitMxfp4 { codes: folder.bytes(entry), scales },
+                    None => Source::Bytes(folder.bytes(entry)),
+                },
             }),
             Self::Random(random) => random.tensor(name).map(|(shape, tensor)| Stored {
                 shape,

@@ -59,7 +59,7 @@ impl Random {
             let name = Naming::Gguf.name(name);
             let inputs = shape.last().copied().unwrap_or(1);
             let (kind, dtype) = match shape.len() {
-                1 if name.ends_with(".bias") => (Kind::Bias, GgmlDType::F32),
+                _ if name.ends_with(".bias") => (Kind::Bias, GgmlDType::F32),
                 1 if name.ends_with(".ssm_a") => (Kind::Decay, GgmlDType::F32),
                 1 => (Kind::Norm, GgmlDType::F32),
                 _ => (Kind::Matrix, storage_of(options.storage, inputs)),

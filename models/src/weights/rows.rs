@@ -1,11 +1,12 @@
 //! A matrix as it is stored: read by the row, from any thread.
 
-use super::codebook::{Codebook, Unfit};
+use super::codebook::{self, Codebook, Unfit};
 use super::random::RandomTensor;
 use super::{ElementType, blocks, widen};
 use crate::error::{ModelError, Result};
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 use candle_core::{DType, Device, Tensor};
+use moot_kernels::BlockType;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
@@ -18,6 +19,8 @@ pub(super) enum Source<'a> {
     Bytes(&'a [u8]),
     /// A file, in a type that is read as `Q8_0`.
     Codebook(Codebook, &'a [u8]),
+    /// MXFP4 of which a file has the codes in one tensor and the scales in another.
+    SplitMxfp4 { codes: &'a [u8], scales: &'a [u8] },
     /// They are made when they are asked for.
     Random(RandomTensor),
 }
@@ -37,7 +40,10 @@ pub struct Rows<'a> {
     source: Source<'a>,
     dtype: GgmlDType,
     inputs: usize,
+    /// Rows of the source.
     range: Range<usize>,
+    /// Distance of a row to the next, in rows of the source.
+    step: usize,
     unsound: AtomicUsize,
 }
 
@@ -50,21 +56,33 @@ impl<'a> Rows<'a> {
         [outputs, inputs]: [usize; 2],
     ) -> Self {
         let unsound = AtomicUsize::new(NONE);
-        Self { path, name: name.to_owned(), source, dtype, inputs, range: 0..outputs, unsound }
+        Self { path, name: name.to_owned(), source, dtype, inputs, range: 0..outputs, step: 1, unsound }
     }
 
     /// The rows of `range` alone, counted from the first row here: one of several projections in a tensor.
     #[must_use]
     pub fn slice(mut self, range: Range<usize>) -> Self {
-        debug_assert!(range.start <= range.end && range.end <= self.range.len());
+        debug_assert!(range.start <= range.end && range.end <= self.range.len() && self.step == 1);
         self.range = self.range.start + range.start..self.range.start + range.end;
         self
+    }
+
+    /// Every `step`-th row, from the first: one of `step` projections whose rows take turns.
+    #[must_use]
+    pub fn every(mut self, step: usize) -> Self {
+        self.step *= step.max(1);
+        self
+    }
+
+    /// Number of rows.
+    fn len(&self) -> usize {
+        self.range.len().div_ceil(self.step)
     }
 
     /// Rows and their width.
     #[must_use]
     pub fn shape(&self) -> (usize, usize) {
-        (self.range.len(), self.inputs)
+        (self.len(), self.inputs)
     }
 
     /// Block type of the bytes that [`Self::stored`] returns: of a type with a codebook, `Q8_0`.
@@ -81,6 +99,27 @@ impl<'a> Rows<'a> {
             self.unsound.fetch_min(row, Ordering::Relaxed);
         }
         bytes
+    }
+
+    /// The type of blocks as which the CPU's kernels hold rows whose type has a codebook.
+    #[must_use]
+    pub fn on_cpu(&self) -> Option<BlockType> {
+        match self.source {
+            Source::Bytes(_) | Source::Random(_) => None,
+            Source::Codebook(codebook, _) => Some(codebook.on_cpu()),
+            Source::SplitMxfp4 { .. } => Some(Codebook::Mxfp4.on_cpu()),
+        }
+    }
+
+    /// Row `row` in blocks of [`Self::on_cpu`].
+    #[must_use]
+    pub fn stored_on_cpu(&self, row: usize) -> Vec<u8> {
+        let at = self.range.start + row * self.step;
+        let held = self.encoded(&(at..at + 1)).and_then(|(codebook, bytes)| codebook.to_cpu(&bytes));
+        held.unwrap_or_else(|| {
+            self.unsound.fetch_min(row, Ordering::Relaxed);
+            vec![0; self.inputs / 16 * 17]
+        })
     }
 
     /// Widens row `row` into `out`, which has the matrix's `inputs` elements.
@@ -111,7 +150,7 @@ impl<'a> Rows<'a> {
     /// [`ModelError::NotFinite`], [`ModelError::BlockScale`]; [`ModelError::Tensor`] when the device refuses.
     pub fn dense(&self, dtype: DType, device: &Device) -> Result<Tensor> {
         let bytes = self.sound_bytes()?;
-        widen::tensor(&bytes, self.dtype, &[self.range.len(), self.inputs], dtype, device).map_err(|e| self.refused(e))
+        widen::tensor(&bytes, self.dtype, &[self.len(), self.inputs], dtype, device).map_err(|e| self.refused(e))
     }
 
     /// Whether Candle multiplies by rows as they are stored on a GPU: not plain floats, nor types without a fast kernel.
@@ -146,7 +185,7 @@ impl<'a> Rows<'a> {
                 Cow::Owned(each.concat())
             }
         };
-        let rows = parts.iter().map(|(part, _)| part.range.len()).sum();
+        let rows = parts.iter().map(|(part, _)| part.len()).sum();
         let storage = QStorage::from_data(bytes, device, first.dtype);
         let tensor = storage.and_then(|storage| QTensor::new(storage, (rows, first.inputs)));
         tensor.map(Some).map_err(|e| first.refused(e))
@@ -155,16 +194,16 @@ impl<'a> Rows<'a> {
     /// The stored bytes with row `order(i)` as row `i`.
     fn in_order(&self, order: Order<'_>) -> Result<Cow<'a, [u8]>> {
         let bytes = self.sound_bytes()?;
-        if (0..self.range.len()).all(|row| order(row) == row) {
+        if (0..self.len()).all(|row| order(row) == row) {
             return Ok(bytes);
         }
         let width = blocks::bytes_of(self.inputs, self.dtype);
-        let rows = (0..self.range.len()).flat_map(|row| &bytes[order(row) * width..][..width]);
+        let rows = (0..self.len()).flat_map(|row| &bytes[order(row) * width..][..width]);
         Ok(Cow::Owned(rows.copied().collect()))
     }
 
     fn sound_bytes(&self) -> Result<Cow<'a, [u8]>> {
-        let bytes = self.bytes(0..self.range.len());
+        let bytes = self.bytes(0..self.len());
         if blocks::finite(&bytes, self.dtype) {
             return Ok(bytes);
         }
@@ -174,28 +213,48 @@ impl<'a> Rows<'a> {
     }
 
     fn bytes(&self, rows: Range<usize>) -> Cow<'a, [u8]> {
-        let rows = self.range.start + rows.start..self.range.start + rows.end;
+        if self.step > 1 && rows.len() > 1 {
+            return Cow::Owned(rows.flat_map(|row| self.bytes(row..row + 1).into_owned()).collect());
+        }
+        let first = self.range.start + rows.start * self.step;
+        let rows = first..first + rows.len();
         match &self.source {
             Source::Bytes(bytes) => {
                 let width = blocks::bytes_of(self.inputs, self.dtype);
                 Cow::Borrowed(&bytes[rows.start * width..rows.end * width])
             }
-            Source::Codebook(codebook, bytes) => {
-                Cow::Owned(codebook.to_q8_0(encoded(*codebook, bytes, self.inputs, &rows), rows.len()))
-            }
             Source::Random(tensor) => Cow::Owned(tensor.rows(rows)),
+            Source::Codebook(..) | Source::SplitMxfp4 { .. } => match self.encoded(&rows) {
+                Some((codebook, bytes)) => Cow::Owned(codebook.to_q8_0(&bytes, rows.len())),
+                None => Cow::Borrowed(&[]),
+            },
+        }
+    }
+
+    /// The stored bytes of `rows` of the source, where its type has a codebook: a whole number of its blocks.
+    fn encoded(&self, rows: &Range<usize>) -> Option<(Codebook, Cow<'a, [u8]>)> {
+        match self.source {
+            Source::Bytes(_) | Source::Random(_) => None,
+            Source::Codebook(codebook, bytes) => {
+                let width = self.inputs / codebook.block_size() * codebook.type_size();
+                Some((codebook, Cow::Borrowed(&bytes[rows.start * width..rows.end * width])))
+            }
+            Source::SplitMxfp4 { codes, scales } => {
+                let width = self.inputs / Codebook::Mxfp4.block_size();
+                let of = |bytes: &'a [u8], width: usize| &bytes[rows.start * width..rows.end * width];
+                Some((Codebook::Mxfp4, Cow::Owned(codebook::joined_mxfp4(of(codes, 16 * width), of(scales, width)))))
+            }
         }
     }
 
     /// The error for row `row`, which was read and is not finite.
     fn unsound(&self, row: usize) -> ModelError {
-        let (path, tensor, row) = (self.path.to_owned(), self.name.clone(), self.range.start + row);
-        if let Source::Codebook(codebook, bytes) = &self.source {
-            let unfit = codebook.unfit(encoded(*codebook, bytes, self.inputs, &(row..row + 1)));
-            if let Some((block, found @ (Unfit::TooLarge(_) | Unfit::Power(_)))) = unfit {
-                let dtype = ElementType::Codebook(*codebook).name();
-                return ModelError::BlockScale { path, tensor, row, block, dtype, found: found.to_string() };
-            }
+        let (path, tensor, row) = (self.path.to_owned(), self.name.clone(), self.range.start + row * self.step);
+        if let Some((codebook, bytes)) = self.encoded(&(row..row + 1))
+            && let Some((block, found @ (Unfit::TooLarge(_) | Unfit::Power(_)))) = codebook.unfit(&bytes)
+        {
+            let dtype = ElementType::Codebook(codebook).name();
+            return ModelError::BlockScale { path, tensor, row, block, dtype, found: found.to_string() };
         }
         ModelError::NotFinite { path, tensor, row: Some(row) }
     }
@@ -204,10 +263,4 @@ impl<'a> Rows<'a> {
         let source = moot_kernels::without_backtrace(source);
         ModelError::Tensor { what: format!("{}: tensor {}", self.path.display(), self.name), source }
     }
-}
-
-/// The stored bytes of `rows` of a matrix of `inputs` columns.
-fn encoded<'a>(codebook: Codebook, bytes: &'a [u8], inputs: usize, rows: &Range<usize>) -> &'a [u8] {
-    let width = inputs / codebook.block_size() * codebook.type_size();
-    &bytes[rows.start * width..rows.end * width]
 }

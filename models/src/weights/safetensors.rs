@@ -30,6 +30,15 @@ pub(super) struct Entry {
     pub(super) shape: Vec<usize>,
     start: usize,
     end: usize,
+    /// The tensor of its scales, where it is the codes of a matrix in MXFP4. The shape is the matrix's.
+    scales: Option<Box<Entry>>,
+}
+
+impl Entry {
+    /// Whether it is the codes of a matrix in MXFP4.
+    pub(super) fn is_mxfp4(&self) -> bool {
+        self.scales.is_some()
+    }
 }
 
 /// The open safetensors files of one folder.
@@ -61,7 +70,7 @@ impl Safetensors {
                 opened.tensors.insert(name, entry(0, data, info));
             }
             opened.shards.push(file);
-            return Ok(opened);
+            return Ok(opened.with_mxfp4());
         }
         let index_path = folder.join(INDEX);
         if !index_path.exists() {
@@ -70,7 +79,7 @@ impl Safetensors {
         for (shard, tensors) in read_index(&index_path)? {
             opened.add_shard(&index_path, &shard, tensors)?;
         }
-        Ok(opened)
+        Ok(opened.with_mxfp4())
     }
 
     /// One file that is in memory; `origin` stands for its folder in messages.
@@ -80,7 +89,32 @@ impl Safetensors {
     pub fn from_bytes(origin: &Path, bytes: Vec<u8>) -> Result<Self> {
         let (file, data, header) = read_shard(MappedFile::in_memory(&origin.join(SINGLE), bytes))?;
         let tensors = header.tensors().into_iter().map(|(name, info)| (name, entry(0, data, info))).collect();
-        Ok(Self { folder: origin.to_owned(), shards: vec![file], tensors })
+        Ok(Self { folder: origin.to_owned(), shards: vec![file], tensors }.with_mxfp4())
+    }
+
+    /// Each pair of tensors of bytes `NAME_blocks`, `[.., blocks, 16]`, and `NAME_scales`, `[.., blocks]`, as the one
+    /// tensor `NAME` in MXFP4, `[.., 32 * blocks]`. Others stay as they are, and no architecture uses them.
+    fn with_mxfp4(mut self) -> Self {
+        let codes = self.tensors.keys().filter_map(|name| name.strip_suffix("_blocks").map(str::to_owned));
+        for name in codes.collect::<Vec<_>>() {
+            let [of_codes, of_scales] = ["blocks", "scales"].map(|part| format!("{name}_{part}"));
+            let (Some(codes), Some(scales)) = (self.tensors.get(&of_codes), self.tensors.get(&of_scales)) else {
+                continue;
+            };
+            let [outer @ .., blocks, 16] = &codes.shape[..] else { continue };
+            let Some(inputs) = blocks.checked_mul(32) else { continue };
+            let shape = [outer, &[inputs]].concat();
+            let alike = scales.shape == [outer, &[*blocks]].concat();
+            let bytes = codes.dtype == Dtype::U8 && scales.dtype == Dtype::U8;
+            if !alike || !bytes || self.tensors.contains_key(&name) {
+                continue;
+            }
+            let scales = self.tensors.remove(&of_scales).map(Box::new);
+            if let Some(codes) = self.tensors.remove(&of_codes) {
+                self.tensors.insert(name, Entry { shape, scales, ..codes });
+            }
+        }
+        self
     }
 
     /// Maps one shard and takes the tensors that the index looks for in it.
@@ -123,6 +157,11 @@ impl Safetensors {
     pub(super) fn bytes(&self, entry: &Entry) -> &[u8] {
         &self.shards[entry.shard].bytes()[entry.start..entry.end]
     }
+
+    /// As [`Self::bytes`], of the scales of codes in MXFP4.
+    pub(super) fn scales(&self, entry: &Entry) -> Option<&[u8]> {
+        entry.scales.as_ref().map(|scales| self.bytes(scales))
+    }
 }
 
 fn wrong(path: &Path, location: &str, expected: impl Into<String>, found: impl Into<String>) -> ModelError {
@@ -137,7 +176,7 @@ fn wrong(path: &Path, location: &str, expected: impl Into<String>, found: impl I
 
 fn entry(shard: usize, data: usize, info: &TensorInfo) -> Entry {
     let (start, end) = info.data_offsets;
-    Entry { shard, dtype: info.dtype, shape: info.shape.clone(), start: data + start, end: data + end }
+    Entry { shard, dtype: info.dtype, shape: info.shape.clone(), start: data + start, end: data + end, scales: None }
 }
 
 /// Maps one file: the map, where its data starts, its header. The crate has checked that the ranges follow

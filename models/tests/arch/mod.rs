@@ -2,11 +2,13 @@
 
 use moot_models::arch::names::{BlockTensor, Inner, Name, Naming};
 use moot_models::arch::{ARCHS, Arch, Config, spec_of_config};
+use moot_models::kernels::Gate;
 use moot_models::{
     ContextLimit, DecoderSpec, Experts, Layout, ModelError, QkRows, QueryScaling, Rope, RopeScaling, Rotation,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+
 use std::path::Path;
 
 /// A Llama with `fields` besides; null takes one away.
@@ -273,7 +275,7 @@ fn experts_beside_recurrent_layers_are_read_or_refused() {
         config
     };
     let spec = accepted(config(json!({ "intermediate_size": null })));
-    assert_eq!(spec.experts, Some(Experts { count: 8, used: 2, normalised: true, shared: Some(48) }));
+    assert_eq!(spec.experts, Some(Experts { count: 8, used: 2, normalised: true, shared: Some(48), biased: false }));
     assert_eq!((spec.intermediate, spec.recurrent_layers()), (32, 6));
     for field in ["num_experts", "num_experts_per_tok", "moe_intermediate_size", "shared_expert_intermediate_size"] {
         refused(config(json!({ field: null })), &[field, "found nothing"]);
@@ -285,12 +287,54 @@ fn experts_beside_recurrent_layers_are_read_or_refused() {
     refused(config(json!({ "decoder_sparse_step": 2 })), &["decoder_sparse_step"]);
 }
 
+/// With the fields of the published file.
+#[test]
+fn gpt_oss_is_read_or_refused() {
+    let config = |fields: Value| {
+        let mut config = json!({
+            "model_type": "gpt_oss", "attention_bias": true, "head_dim": 16, "num_hidden_layers": 4, "rope_theta": 150_000,
+            "rope_scaling": { "beta_fast": 32.0, "beta_slow": 1.0, "factor": 32.0, "rope_type": "yarn", "truncate": false,
+                "original_max_position_embeddings": 4096 },
+            "num_local_experts": 32, "num_experts_per_tok": 4, "experts_per_token": 4, "sliding_window": 128,
+            "swiglu_limit": 7.0, "hidden_act": "silu", "quantization_config": { "quant_method": "mxfp4" },
+        });
+        config.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        config
+    };
+    let spec = accepted(config(json!({})));
+    let experts = Experts { count: 32, used: 4, normalised: true, shared: None, biased: true };
+    assert_eq!((spec.experts, spec.attention_sinks, spec.gate), (Some(experts), true, Gate::ClampedSilu));
+    assert_eq!([0, 1, 2, 3].map(|layer| spec.window_of(layer)), [128, usize::MAX, 128, usize::MAX]);
+    assert!(matches!(spec.rope.scaling, RopeScaling::Yarn { whole_pairs: false, .. }));
+    let types = json!(["full_attention", "full_attention", "sliding_attention", "full_attention"]);
+    let windows = accepted(config(json!({ "layer_types": types })));
+    assert_eq!([0, 1, 2, 3].map(|layer| windows.window_of(layer) == 128), [false, false, true, false]);
+    let other = accepted(config(json!({ "rope_scaling": { "rope_type": "yarn", "factor": 2.0 } })));
+    assert!(matches!(other.rope.scaling, RopeScaling::Yarn { whole_pairs: true, .. }));
+    refused(config(json!({ "swiglu_limit": 6.0 })), &["swiglu_limit", "7", "6.0"]);
+    refused(config(json!({ "swiglu_alpha": 1.0 })), &["swiglu_alpha", "1.702"]);
+    refused(config(json!({ "attention_bias": false })), &["attention_bias", "true"]);
+    refused(config(json!({ "quantization_config": { "quant_method": "gptq" } })), &["quantization_config", "mxfp4"]);
+    refused(config(json!({ "rope_theta": null })), &["rope_theta", "found nothing"]);
+    refused(config(json!({ "num_local_experts": null })), &["num_experts", "found nothing"]);
+    refused(config(json!({ "num_experts_per_tok": 33 })), &["experts", "found 33 of 32"]);
+    refused(
+        config(json!({ "rope_scaling": { "type": "yarn", "factor": 2.0, "truncate": 1 } })),
+        &["truncate", "false"],
+    );
+}
+
 #[test]
 fn experts_have_a_name_in_each_kind_of_file() {
     let block = |tensor| Name::Block(3, tensor);
     for (tensor, gguf, folder) in [
         (BlockTensor::ExpertsGateUp, "ffn_gate_up_exps.weight", "mlp.experts.gate_up_proj"),
         (BlockTensor::Experts(Inner::Down), "ffn_down_exps.weight", "mlp.experts.down_proj"),
+        (BlockTensor::ExpertsBias(Inner::Down), "ffn_down_exps.bias", "mlp.experts.down_proj_bias"),
+        (BlockTensor::ExpertsGateUpBias, "ffn_gate_up_exps.bias", "mlp.experts.gate_up_proj_bias"),
+        (BlockTensor::BiasedRouter, "ffn_gate_inp.weight", "mlp.router.weight"),
+        (BlockTensor::RouterBias, "ffn_gate_inp.bias", "mlp.router.bias"),
+        (BlockTensor::AttentionSinks, "attn_sinks.weight", "self_attn.sinks"),
         (BlockTensor::SharedExpert(Inner::Up), "ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight"),
         (BlockTensor::SharedExpertGate, "ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight"),
     ] {

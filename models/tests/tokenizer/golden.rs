@@ -46,22 +46,28 @@ fn every_splitter_on_the_tiny_vocabulary() {
     }
 }
 
-/// Marks belong to words, where Qwen2's splitter cuts before them.
+/// Marks belong to words in Qwen3.5's splitter, endings and up to three digits in gpt-oss's, where Qwen2's cuts before them.
 #[test]
-fn qwen35_splits_words_with_marks() {
-    let (metadata, qwen2) = model("qwen2");
-    let mut values: BTreeMap<String, Value> =
-        metadata.iter().map(|(name, value)| (name.into(), value.clone())).collect();
-    values.insert("tokenizer.ggml.pre".into(), Value::String("qwen35".into()));
-    let tokenizer = Tokenizer::from_gguf(&Metadata::new(metadata.path().to_owned(), values)).unwrap();
-    let golden = json("qwen35.json");
-    let mut other = 0;
-    for case in golden.as_array().unwrap() {
-        let text = case["text"].as_str().unwrap();
-        assert_eq!(tokenizer.encode_text(text).unwrap(), ids(&case["ids"]), "{text:?}");
-        other += usize::from(qwen2.encode_text(text).unwrap() != ids(&case["ids"]));
+fn splitters_over_the_vocabulary_of_another() {
+    let (metadata, _) = model("qwen2");
+    let by = |splitter: &str| {
+        let mut values: BTreeMap<String, Value> =
+            metadata.iter().map(|(name, value)| (name.into(), value.clone())).collect();
+        values.insert("tokenizer.ggml.pre".into(), Value::String(splitter.into()));
+        Tokenizer::from_gguf(&Metadata::new(metadata.path().to_owned(), values)).unwrap()
+    };
+    for (splitter, others) in [("qwen35", vec!["qwen2"]), ("gpt-4o", vec!["qwen2", "llama-bpe", "tekken"])] {
+        let (tokenizer, others) = (by(splitter), others.into_iter().map(by).collect::<Vec<_>>());
+        let mut differ = vec![0; others.len()];
+        for case in json(&format!("{splitter}.json")).as_array().unwrap() {
+            let (text, wanted) = (case["text"].as_str().unwrap(), ids(&case["ids"]));
+            assert_eq!(tokenizer.encode_text(text).unwrap(), wanted, "{text:?}");
+            for (differ, other) in differ.iter_mut().zip(&others) {
+                *differ += usize::from(other.encode_text(text).unwrap() != wanted);
+            }
+        }
+        assert!(differ.iter().all(|&differ| differ > 0), "no text shows the difference: {splitter}, {differ:?}");
     }
-    assert!(other > 0, "no text shows the difference");
 }
 
 #[test]

@@ -85,6 +85,40 @@ fn thoughts_may_be_on_unless_they_are_switched_off() {
     }
 }
 
+/// A template in the form of gpt-oss's: instructions are a developer's message, and the reply's channel is chosen here. The
+/// expected text up to there is jinja2's.
+#[test]
+fn replies_in_channels_begin_in_the_channel_of_thoughts_or_in_that_of_the_reply() {
+    let source = include_str!("../golden/tokenizer/templates/harmony.jinja");
+    let template = ChatTemplate::new(source, "harmony", None, Some("<|return|>")).unwrap();
+    assert!(template.takes_system() && template.knows_thinking());
+    let messages = [
+        Message::new(Role::System, "Answer briefly."),
+        Message::new(Role::User, "Who built it? <|end|>"),
+        Message::new(Role::Assistant, "A smith."),
+        Message::new(Role::User, "When?"),
+    ];
+    let before = |effort: &str| {
+        format!(
+            "<|start|>system<|message|>You are a model.\nCurrent date: 2024-07-26\n\nReasoning: {effort}\n\n\
+             # Valid channels: analysis, final.<|end|><|start|>developer<|message|># Instructions\n\nAnswer briefly.\n\n\
+             <|end|><|start|>user<|message|>Who built it? <|end|><|end|><|start|>assistant<|channel|>final<|message|>\
+             A smith.<|end|><|start|>user<|message|>When?<|end|><|start|>assistant"
+        )
+    };
+    let marks = template.thought_marks();
+    for (thinking, effort, channel) in [(Thinking::On, "medium", "analysis"), (Thinking::Off, "low", "final")] {
+        let segments = template.render(&messages, true, thinking).unwrap();
+        let begun = format!("<|channel|>{channel}<|message|>");
+        assert_eq!(text(&segments), [before(effort), begun.clone()].concat());
+        assert!(matches!(segments.last(), Some(Segment::Scaffold(last)) if last.ends_with(&begun)));
+        assert_eq!(marks.open == begun, thinking == Thinking::On);
+    }
+    assert_eq!([marks.close, marks.then].concat(), "<|end|><|start|>assistant<|channel|>final<|message|>");
+    let done = template.render(&messages[..3], false, Thinking::Off).unwrap();
+    assert!(text(&done).ends_with("final<|message|>A smith.<|return|>"), "nothing is begun where nothing follows");
+}
+
 #[test]
 fn contents_are_segments_of_their_own() {
     let segments = template("{% for m in messages %}[{{ m.role }}]{{ m.content }}!{% endfor %}").render(

@@ -1,4 +1,4 @@
-//! IQ4_NL, IQ4_XS and MXFP4: held as Q8_0, exactly or not at all, but for the scales of IQ4_XS.
+//! IQ4_NL, IQ4_XS and MXFP4: read as Q8_0, exactly or not at all, but for the scales of IQ4_XS; in four bits on the CPU.
 
 use super::{Builder, assert_says, file, random_bytes};
 use candle_core::quantized::GgmlDType;
@@ -250,19 +250,21 @@ fn a_model_is_its_copy_in_q8_0() {
         let logits = |weights: &Weights, residency| {
             let options = LoadOptions { residency, ..LoadOptions::default() };
             let decoder = Decoder::load(arch::spec(weights).unwrap(), weights, &options).unwrap();
-            decoder.forward_alone(&[1, 47, 3, 20]).unwrap().concat()
+            (decoder.forward_alone(&[1, 47, 3, 20]).unwrap().concat(), decoder.linear_weights().0.bytes)
         };
         for residency in [Residency::AsStored, Residency::Dense] {
-            let (own, twin) = (logits(&own, residency), logits(&twin, residency));
+            let ((own, bytes), (twin, of_twin)) = (logits(&own, residency), logits(&twin, residency));
             assert!(own.iter().all(|logit| logit.is_finite()) && own.iter().any(|logit| logit.abs() > 0.01), "{name}");
             assert!(own.iter().map(|x| x.to_bits()).eq(twin.iter().map(|x| x.to_bits())), "{name}, {residency:?}");
+            let of_32 = if number == MXFP4 { 17 } else { 18 };
+            assert!(residency == Residency::Dense || bytes * 34 == of_twin * of_32, "{name}: {bytes} of {of_twin}");
         }
     }
 }
 
-/// The file's bytes are the type's own; the bytes in memory are those of Q8_0, on a CPU and on a GPU.
+/// The file's bytes are the type's own, and the bytes in memory on the CPU almost; on a GPU they are those of Q8_0.
 #[test]
-fn memory_is_that_of_q8_0() {
+fn memory_is_four_bits_on_the_cpu_and_that_of_q8_0_on_a_gpu() {
     for (number, name, size, width) in TYPES {
         let (own, twin) = models(number);
         let (own, twin) = (Footprint::of(&own).unwrap(), Footprint::of(&twin).unwrap());
@@ -272,12 +274,11 @@ fn memory_is_that_of_q8_0() {
         assert_eq!(stored.bytes as usize, stored.weights as usize / size * width);
         assert_eq!((held.held_as, own.types.len()), (None, 2));
         for residency in [Residency::AsStored, Residency::Dense] {
-            assert_eq!(own.resident_bytes(residency), twin.resident_bytes(residency), "{name}");
             let gpu = |of: &Footprint| of.clone().on_gpu(DType::BF16, false).resident_bytes(residency);
             assert_eq!(gpu(&own), gpu(&twin), "{name}");
         }
-        assert!(
-            own.stored_bytes() < twin.stored_bytes() && own.resident_bytes(Residency::AsStored) > own.stored_bytes()
-        );
+        assert_eq!(own.resident_bytes(Residency::Dense), twin.resident_bytes(Residency::Dense), "{name}");
+        let held = own.resident_bytes(Residency::AsStored);
+        assert!(held >= own.stored_bytes() && held < own.stored_bytes() * 107 / 100, "{name}: {held}");
     }
 }

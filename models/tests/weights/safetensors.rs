@@ -54,6 +54,50 @@ fn one_file_opens_and_widens() {
     assert_says(&error, folder.path(), &["tensor ids", "I64", "F32, F16, BF16"]);
 }
 
+/// Codes of a row's neighbours are the halves of a byte, and a scale is 2 to the byte less 127.
+#[test]
+fn codes_and_scales_of_mxfp4_are_one_matrix() {
+    let header = |scales: &str, kind: &str| {
+        format!(
+            r#"{{"m_blocks":{{"dtype":"U8","shape":[3,1,16],"data_offsets":[0,48]}},
+            "m_{scales}":{{"dtype":"{kind}","shape":[3,1],"data_offsets":[48,51]}}}}"#
+        )
+    };
+    let mut bytes = raw(&header("scales", "U8"), 51);
+    let data = bytes.len() - 51;
+    bytes[data + 48..].copy_from_slice(&[127, 129, 126]);
+    let (folder, _path) = file("model.safetensors", &bytes);
+    let weights = Weights::open(folder.path()).unwrap();
+    assert_eq!(weights.names().collect::<Vec<_>>(), ["m"]);
+    assert_eq!((weights.shape("m").unwrap(), weights.stored_type("m").unwrap()), (vec![3, 32], "MXFP4".to_owned()));
+    let values = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
+    let wanted = |row: usize, element: usize| {
+        let byte = 16 * row + element / 2;
+        values[byte >> (element % 2 * 4) & 15] * [1.0, 4.0, 0.5][row]
+    };
+    let rows = || weights.rows("m", 3, 32).unwrap();
+    let dense = rows().dense(DType::F32, &Device::Cpu).unwrap().to_vec2::<f32>().unwrap();
+    for (row, found) in dense.iter().enumerate() {
+        assert_eq!(*found, (0..32).map(|element| wanted(row, element)).collect::<Vec<_>>(), "row {row}");
+    }
+    // Rows that take turns: of three, the first and the last are one projection's, the second is the other's.
+    assert_eq!((rows().every(2).shape(), rows().slice(1..3).every(2).shape()), ((2, 32), (1, 32)));
+    let turns = rows().every(2).dense(DType::F32, &Device::Cpu).unwrap().to_vec2::<f32>().unwrap();
+    assert_eq!(turns, [&dense[0][..], &dense[2]]);
+    let mut row = vec![0.0; 32];
+    rows().every(2).read(1, &mut row);
+    assert_eq!(row, dense[2]);
+    for (scales, kind) in [("scale", "U8"), ("scales", "I8")] {
+        let (folder, _path) = file("model.safetensors", &raw(&header(scales, kind), 51));
+        let weights = Weights::open(folder.path()).unwrap();
+        assert_eq!(
+            weights.names().collect::<Vec<_>>(),
+            ["m_blocks", format!("m_{scales}").as_str()],
+            "left as they are"
+        );
+    }
+}
+
 #[test]
 fn shards_open_through_the_index() {
     let folder = sharded(r#"{"metadata":{},"weight_map":{"a":"1.safetensors","b":"2.safetensors"}}"#);

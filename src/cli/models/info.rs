@@ -198,7 +198,7 @@ fn text(info: &Info) -> String {
     row("weights", format!("{} ({})", compact(info.parameters), info.parameters));
     for (i, stored) in info.types.iter().enumerate() {
         let StoredType { name, tensors, weights, bytes, held_as } = stored;
-        let held_as = held_as.map_or(String::new(), |held| format!(", held as {held}"));
+        let held_as = held_as.map_or(String::new(), |held| format!(", {held} on a GPU"));
         let name_of_row = if i == 0 { "stored as" } else { "" };
         row(
             name_of_row,

@@ -104,7 +104,7 @@ impl Case {
         for (number, rows) in rows.chunks(LANES).enumerate() {
             let rows: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
             let panel = &mut packed[number / 2 * format.panel_bytes(inputs)..][..format.panel_bytes(inputs)];
-            pack_half(dtype, format, inputs, &rows, panel, number % 2);
+            pack_half(dtype.into(), format, inputs, &rows, panel, number % 2);
         }
         let x = (0..Self::ROWS * inputs).map(|_| next() as f32 / (1 << 23) as f32 - 1.0).collect();
         Some(Self { format, packed, inputs, x })

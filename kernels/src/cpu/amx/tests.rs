@@ -89,7 +89,7 @@ fn same(number: usize, inputs: usize, cases: impl IntoIterator<Item = (usize, us
 /// Widths that a type can have: with nested scales, multiples of 256.
 fn widths(number: usize) -> [usize; 4] {
     match FORMATS[number].1.scales {
-        Scales::Plain => [32, 576, 896, 1536],
+        Scales::Plain | Scales::Powers => [32, 576, 896, 1536],
         Scales::Nested | Scales::NestedSigned => [256, 768, 1536, 2048],
     }
 }

@@ -1,6 +1,6 @@
 //! The products of one step of inputs: exact sums of integers.
 
-use crate::cpu::blocks::{FORMATS, Format, Width};
+use crate::cpu::blocks::{FORMATS, Format};
 use crate::cpu::lanes::{Ints, Lanes};
 use crate::cpu::quantise::{CHUNK, LARGEST, Sums};
 
@@ -8,8 +8,8 @@ use crate::cpu::quantise::{CHUNK, LARGEST, Sums};
 /// their zero in, and narrow products do not begin with it.
 #[inline(always)]
 pub(super) fn zero_of<L: Lanes, const FORMAT: usize>() -> i32 {
-    let Format { width, zero, .. } = const { FORMATS[FORMAT].1 };
-    if L::Ints::NARROW || width == Width::Eight && L::Ints::EIGHT_IS_SIGNED { 0 } else { -zero }
+    let (zero, (_, eight)) = const { (FORMATS[FORMAT].1.zero, FORMATS[FORMAT].1.largest_code()) };
+    if L::Ints::NARROW || eight && L::Ints::EIGHT_IS_SIGNED { 0 } else { -zero }
 }
 
 /// `Σ x` over a step's values of row `r`.
@@ -30,10 +30,10 @@ pub(super) unsafe fn products<L: Lanes, const FORMAT: usize>(
     r: usize,
     step: usize,
 ) -> <L::Ints as Ints>::Products {
-    let Format { width, zero, step: per_step, .. } = const { FORMATS[FORMAT].1 };
+    let Format { zero, step: per_step, .. } = const { FORMATS[FORMAT].1 };
     // SAFETY: the caller's.
     unsafe {
-        if !L::Ints::NARROW || zero == 0 || width == Width::Eight {
+        if !L::Ints::NARROW || zero == 0 || const { FORMATS[FORMAT].1.largest_code().1 } {
             return dot.products(0, []);
         }
         let at = sums.add(r * (CHUNK / 16) + step * per_step / 16);
@@ -54,7 +54,7 @@ pub(super) unsafe fn multiply_codes<L: Lanes, const FORMAT: usize>(
 ) -> <L::Ints as Ints>::Products {
     // SAFETY: the caller's.
     unsafe {
-        if const { matches!(FORMATS[FORMAT].1.width, Width::Eight) } {
+        if const { FORMATS[FORMAT].1.largest_code().1 } {
             L::Ints::multiply::<true>(products, codes, x)
         } else {
             L::Ints::multiply::<false>(products, codes, x)
@@ -70,11 +70,9 @@ pub(super) const fn groups_of(format: Format, narrow: bool) -> usize {
         return groups;
     }
     // Codes of eight bits are signed.
-    let (code, zero) = match format.width {
-        Width::Four => (15, format.zero),
-        Width::Five => (31, format.zero),
-        Width::Six => (63, format.zero),
-        Width::Eight => (128, 0),
+    let (code, zero) = match format.largest_code() {
+        (_, true) => (128, 0),
+        (code, false) => (code, format.zero),
     };
     // Two products of a group come to each int16; with their zero they are of either sign.
     let largest = if code - zero > zero { code - zero } else { zero };

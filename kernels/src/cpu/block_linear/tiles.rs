@@ -3,7 +3,7 @@
 use super::call::ChunkTask;
 use super::recipe::{self, BlockInputs};
 use super::step::{groups_of, multiply_codes, products, sum_of_step, zero_of};
-use crate::cpu::blocks::{FORMATS, Format, LANES, Width};
+use crate::cpu::blocks::{FORMATS, Format, LANES};
 use crate::cpu::lanes::{Bytes, Ints, Lanes};
 use crate::cpu::linear::PANEL;
 use crate::cpu::quantise::{BLOCK, CHUNK, Sums};
@@ -18,7 +18,7 @@ pub(super) unsafe fn tiles<L: Lanes, const ROWS: usize, const HALVES: usize, con
     columns: usize,
 ) {
     // A product of signed codes needs more registers.
-    let signed = const { L::Ints::NARROW && matches!(FORMATS[FORMAT].1.width, Width::Eight) };
+    let signed = const { L::Ints::NARROW && FORMATS[FORMAT].1.largest_code().1 };
     let most = if signed { ROWS.min(3) } else { ROWS };
     let count = rows.div_ceil(most);
     let mut done = 0;

@@ -71,6 +71,16 @@ impl<I: Ints<Floats = Self>> Lanes for Ymm<I> {
         }
     }
     #[inline(always)]
+    unsafe fn load_powers(from: *const u8) -> Self {
+        unsafe {
+            let eight = |at: *const u8| {
+                let wide = _mm256_cvtepu8_epi32(_mm_loadl_epi64(at.cast()));
+                _mm256_castsi256_ps(_mm256_slli_epi32::<23>(wide))
+            };
+            Self::two(eight(from), eight(from.add(8)))
+        }
+    }
+    #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
         unsafe {
             _mm256_storeu_ps(to, self.0);
@@ -274,6 +284,13 @@ impl Bytes for Avx2Bytes {
             let (n, mask) = (_mm_cvtsi32_si128(n as i32), _mm256_set1_epi8(mask as i8));
             let shift = |v| _mm256_and_si256(_mm256_sll_epi16(v, n), mask);
             Self(shift(self.0), shift(self.1))
+        }
+    }
+    #[inline(always)]
+    unsafe fn select(self, table: &[u8; 16]) -> Self {
+        unsafe {
+            let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
+            Self(_mm256_shuffle_epi8(table, self.0), _mm256_shuffle_epi8(table, self.1))
         }
     }
 }

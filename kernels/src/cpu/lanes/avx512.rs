@@ -47,6 +47,13 @@ impl Lanes for Avx512 {
         unsafe { Self(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast())))) }
     }
     #[inline(always)]
+    unsafe fn load_powers(from: *const u8) -> Self {
+        unsafe {
+            let wide = _mm512_cvtepu8_epi32(_mm_loadu_si128(from.cast()));
+            Self(_mm512_castsi512_ps(_mm512_slli_epi32::<23>(wide)))
+        }
+    }
+    #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
         unsafe { _mm512_storeu_ps(to, self.0) }
     }
@@ -194,6 +201,13 @@ impl Bytes for Avx512Bytes {
         unsafe {
             let shifted = _mm512_sll_epi16(self.0, _mm_cvtsi32_si128(n as i32));
             Self(_mm512_and_si512(shifted, _mm512_set1_epi8(mask as i8)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn select(self, table: &[u8; 16]) -> Self {
+        unsafe {
+            let table = _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast()));
+            Self(_mm512_shuffle_epi8(table, self.0))
         }
     }
 }

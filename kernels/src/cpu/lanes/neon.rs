@@ -262,4 +262,11 @@ impl Bytes for NeonBytes {
             Self(quarters(|i| vandq_u8(vshlq_u8(self.0[i], by), vdupq_n_u8(mask))))
         }
     }
+    #[inline(always)]
+    unsafe fn select(self, table: &[u8; 16]) -> Self {
+        unsafe {
+            let table = vld1q_u8(table.as_ptr());
+            Self(quarters(|i| vqtbl1q_u8(table, self.0[i])))
+        }
+    }
 }

@@ -18,6 +18,15 @@ pub(in crate::cpu) trait Lanes: Copy {
     unsafe fn load_bf16(from: *const u16) -> Self;
     unsafe fn load_u8(from: *const u8) -> Self;
     unsafe fn load_i8(from: *const i8) -> Self;
+    /// 2 to the power of each byte less 127; bytes are from 1 to 254.
+    #[inline(always)]
+    unsafe fn load_powers(from: *const u8) -> Self {
+        // SAFETY: the caller's: sixteen bytes.
+        unsafe {
+            let powers: [f32; 16] = std::array::from_fn(|lane| f32::from_bits(u32::from(*from.add(lane)) << 23));
+            Self::load(powers.as_ptr())
+        }
+    }
     unsafe fn store(self, to: *mut f32);
     /// `self * b + c`, rounded once.
     unsafe fn fma(self, b: Self, c: Self) -> Self;
@@ -102,4 +111,17 @@ pub(in crate::cpu) trait Bytes: Copy {
     unsafe fn right(self, n: u32, mask: u8) -> Self;
     /// `(byte << n) & mask`, likewise.
     unsafe fn left(self, n: u32, mask: u8) -> Self;
+    /// `table[byte]` of each; bytes are below 16.
+    #[inline(always)]
+    unsafe fn select(self, table: &[u8; 16]) -> Self {
+        let mut bytes = [0; 64];
+        // SAFETY: the caller's instructions; sixty-four bytes.
+        unsafe {
+            self.store(bytes.as_mut_ptr());
+            for byte in &mut bytes {
+                *byte = table[usize::from(*byte & 15)];
+            }
+            Self::load(bytes.as_ptr())
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! A weight matrix, laid out for its device.
 
-use crate::cpu::{Aligned, Elements, Format, PANEL, i16_panel_bytes, pack_half, pack_i16};
-use candle_core::quantized::GgmlDType;
+use crate::cpu::{Aligned, BlockType, Elements, Format, PANEL, i16_panel_bytes, pack_half, pack_i16};
 use candle_core::{CpuStorage, DType, Result, Storage, Tensor, bail};
 use half::{bf16, f16};
 use rayon::prelude::*;
@@ -104,15 +103,16 @@ impl Weight {
         Self { data: Data::Packed(Arc::new(Packed::Floats(dtype, packed))), outputs, inputs }
     }
 
-    /// A weight on the CPU of ggml's block types; `row(i)` is the stored bytes of row `i`. `None` where `dtype` is no
-    /// block type, or a row is not a whole number of blocks.
+    /// A weight on the CPU of a block type; `row(i)` is the stored bytes of row `i`. `None` where `of` has no blocks, or a
+    /// row is not a whole number of them.
     #[must_use]
     pub fn from_blocks<R: AsRef<[u8]>>(
-        dtype: GgmlDType,
+        of: impl Into<BlockType>,
         outputs: usize,
         inputs: usize,
         row: impl Fn(usize) -> R + Sync,
     ) -> Option<Self> {
+        let dtype = of.into();
         let format = Format::of(dtype).filter(|_| inputs > 0 && inputs.is_multiple_of(dtype.block_size()))?;
         let mut packed = Aligned::zeroed(outputs.div_ceil(PANEL) * format.panel_bytes(inputs));
         packed.par_chunks_mut(format.panel_bytes(inputs)).enumerate().for_each(|(panel, bytes)| {

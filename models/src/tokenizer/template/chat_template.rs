@@ -5,6 +5,7 @@ use super::super::coder::Tokenizer;
 use super::super::files::{read_optional, read_text};
 use super::super::python::Date;
 use super::slots::{Slot, cut};
+use super::thoughts::ThoughtMarks;
 use super::{budget, checked, filters, operators, source};
 use crate::error::{ModelError, Result};
 use crate::weights::Metadata;
@@ -32,6 +33,8 @@ pub struct ChatTemplate {
     /// Begins every placeholder.
     mark: String,
     takes: Takes,
+    /// Around the model's thoughts.
+    marks: &'static ThoughtMarks,
 }
 
 /// Capabilities of a chat template, tested when it is compiled.
@@ -55,8 +58,15 @@ impl ChatTemplate {
             .and_then(|()| environment.add_template_owned(NAME, source::without_generation_tags(source)));
         compiled.map_err(|error| failed(origin, &error))?;
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        let takes = Takes::default();
-        let template = Self { environment, origin: origin.to_owned(), bos: owned(bos), eos: owned(eos), mark, takes };
+        let template = Self {
+            environment,
+            origin: origin.to_owned(),
+            bos: owned(bos),
+            eos: owned(eos),
+            mark,
+            takes: Takes::default(),
+            marks: ThoughtMarks::of(source),
+        };
         template.with_date(Date::default()).tried_out()
     }
 
@@ -127,7 +137,13 @@ impl ChatTemplate {
         self.takes.system
     }
 
-    /// Whether the template knows `enable_thinking`: whether [`Thinking`] makes a difference to it.
+    /// The texts around the model's thoughts.
+    #[must_use]
+    pub fn thought_marks(&self) -> &'static ThoughtMarks {
+        self.marks
+    }
+
+    /// Whether the template knows `enable_thinking`, or channels: whether [`Thinking`] makes a difference to it.
     #[must_use]
     pub fn knows_thinking(&self) -> bool {
         self.takes.thinking
@@ -177,16 +193,26 @@ impl ChatTemplate {
             context! { role => message.role.name(), content => slot.given() }
         };
         let turns: Vec<Value> = messages.iter().zip(&slots).map(turn).collect();
-        let text = self.render_turns(turns, add_generation_prompt, thinking)?;
+        let mut text = self.render_turns(turns, add_generation_prompt, thinking)?;
+        if let (true, Some(channels)) = (add_generation_prompt, &self.marks.channels) {
+            // The template leaves the channel to the model.
+            text.push_str(if thinking == Thinking::On { self.marks.open } else { channels });
+        }
         cut(&text, messages, &slots).map_err(|reason| ModelError::Template { origin: self.origin.clone(), reason })
     }
 
     fn render_turns(&self, turns: Vec<Value>, add_generation_prompt: bool, thinking: Thinking) -> Result<String> {
         let defined = |text: &Option<String>| text.as_deref().map_or(Value::UNDEFINED, Value::from);
+        let effort = match (self.marks.channels, thinking) {
+            (None, _) => Value::UNDEFINED,
+            (Some(_), Thinking::On) => Value::from("medium"),
+            (Some(_), Thinking::Off) => Value::from("low"),
+        };
         let context = context! {
             messages => turns,
             add_generation_prompt,
             enable_thinking => thinking == Thinking::On,
+            reasoning_effort => effort,
             tools => (),
             documents => (),
             bos_token => defined(&self.bos),

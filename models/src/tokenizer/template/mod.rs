@@ -24,8 +24,10 @@ mod measure;
 mod operators;
 mod slots;
 mod source;
+mod thoughts;
 
 pub use chat_template::ChatTemplate;
+pub use thoughts::ThoughtMarks;
 
 /// A folder with templates of published models.
 #[cfg(test)]

@@ -10,11 +10,11 @@ import delta
 
 # What llama.cpp calls the architecture, where it is not config.json's `model_type`.
 ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3", "qwen3_moe": "qwen3moe", "qwen3_5_text": "qwen35"}
-ARCHITECTURES |= {"qwen3_5_moe_text": "qwen35moe", "ministral3": "mistral3"}
+ARCHITECTURES |= {"qwen3_5_moe_text": "qwen35moe", "ministral3": "mistral3", "gpt_oss": "gpt-oss"}
 # Gated delta nets.
 DELTA = ("qwen35", "qwen35moe")
 # Mixtures of experts.
-EXPERTS = ("qwen3moe", "qwen35moe")
+EXPERTS = ("qwen3moe", "qwen35moe", "gpt-oss")
 # llama.cpp rotates neighbours (its type NORM) in these, and halves, as transformers does, in the others.
 INTERLEAVED = ("llama", "smollm3", "mistral3")
 NAMES = {
@@ -56,6 +56,7 @@ QWEN35_NAMES = NAMES | {
     "linear_attn.norm": "ssm_norm",
     "linear_attn.out_proj": "ssm_out",
 }
+GPT_OSS_NAMES = NAMES | {"post_attention_layernorm": "post_attention_norm", "mlp.router": "ffn_gate_inp"}
 TOP_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 
 
@@ -64,6 +65,8 @@ def gguf_name(name, names):
     if stem in TOP_NAMES:
         return f"{TOP_NAMES[stem]}.{kind}"
     _, _, layer, part = stem.split(".", 3)
+    if kind == "sinks":
+        return f"blk.{layer}.attn_sinks.weight"
     if kind in ("A_log", "dt_bias"):
         return f"blk.{layer}.ssm_a" if kind == "A_log" else f"blk.{layer}.ssm_dt.bias"
     return f"blk.{layer}.{names[part]}.{kind}"
@@ -76,7 +79,7 @@ def stacked(tensors):
         if found := re.fullmatch(r"(.*\.mlp\.experts)\.(\d+)\.(.*)", name):
             experts.setdefault(f"{found[1]}.{found[3]}", {})[int(found[2])] = tensor.numpy()
         else:
-            whole[name] = tensor.numpy()
+            whole[name] = tensor if isinstance(tensor, np.ndarray) else tensor.numpy()
     return whole | {name: np.stack([each[index] for index in range(len(each))]) for name, each in experts.items()}
 
 
@@ -129,6 +132,9 @@ def add_rope(writer, architecture, config, dims):
         # No key says which layers have the window: all but every sixth.
         writer.add_rope_freq_base_swa(config.rope_parameters["sliding_attention"]["rope_theta"])
         writer.add_sliding_window(config.sliding_window)
+    elif architecture == "gpt-oss":
+        # No key says which layers have the window, nor that borders of the ramp lie between pairs.
+        writer.add_sliding_window(config.sliding_window)
     elif architecture not in ("qwen3", *EXPERTS, *DELTA):
         writer.add_rope_dimension_count(dims)
     if rope["rope_type"] == "linear":
@@ -138,6 +144,8 @@ def add_rope(writer, architecture, config, dims):
         writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         writer.add_rope_scaling_factor(rope["factor"])
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+        if architecture == "gpt-oss":
+            writer.add_rope_scaling_yarn_beta_fast(rope["beta_fast"])
         if architecture == "mistral3":
             writer.add_rope_scaling_yarn_log_mul(rope["mscale_all_dim"])
             writer.add_attn_temperature_scale(rope["llama_4_scaling_beta"])
@@ -151,9 +159,11 @@ def add_rope(writer, architecture, config, dims):
         writer.add_tensor("rope_factors_short.weight", np.array(rope["short_factor"], dtype=np.float32))
 
 
-def write_gguf(path, name, config, tensors, **options):
+def write_gguf(path, name, config, tensors, mxfp4, **options):
+    """`mxfp4` are tensors of that type, as bytes."""
     architecture = ARCHITECTURES.get(config.model_type, config.model_type)
     names = dict(gemma3=GEMMA3_NAMES, qwen35=QWEN35_NAMES, qwen35moe=QWEN35_NAMES).get(architecture, NAMES)
+    names = GPT_OSS_NAMES if architecture == "gpt-oss" else names
     # Converters keep the block that predicts a second token.
     blocks = config.num_hidden_layers + (1 if architecture in DELTA else 0)
     dims = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
@@ -173,7 +183,7 @@ def write_gguf(path, name, config, tensors, **options):
     if architecture in EXPERTS:
         writer.add_expert_count(config.num_experts)
         writer.add_expert_used_count(config.num_experts_per_tok)
-        writer.add_expert_feed_forward_length(config.moe_intermediate_size)
+        writer.add_expert_feed_forward_length(getattr(config, "moe_intermediate_size", config.intermediate_size))
     if architecture == "qwen35moe":
         writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
     if name in ("llama3", "mistral") or architecture in ("qwen3", "gemma3", "mistral3", *EXPERTS, *DELTA):
@@ -186,11 +196,14 @@ def write_gguf(path, name, config, tensors, **options):
             writer.add_tensor(f"blk.{blocks - 1}.{unused}.weight", np.full(16, 7.0, dtype=np.float32))
     for key, array in stacked(tensors).items():
         array = laid_out(key, array, architecture, config)
-        if array.ndim == 1 or key.endswith((".mlp.gate.weight", ".conv1d.weight")):
+        in_f32 = (".mlp.gate.weight", ".mlp.router.weight", ".bias", ".conv1d.weight")
+        if array.ndim == 1 or key.endswith(in_f32):
             writer.add_tensor(gguf_name(key, names), array)
         else:
             bf16 = gguf.GGMLQuantizationType.BF16
             writer.add_tensor(gguf_name(key, names), gguf.quants.quantize(array, bf16), raw_dtype=bf16)
+    for key, array in mxfp4.items():
+        writer.add_tensor(gguf_name(key, names), array, raw_dtype=gguf.GGMLQuantizationType.MXFP4)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

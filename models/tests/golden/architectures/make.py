@@ -29,6 +29,7 @@ What the models cover between them (`../tiny` has llama and qwen2 without any of
     | qwen3moe-plain | 4 x 16 of 48           | own    | plain                       | folder only: weights do not        |
     | qwen35         | 4 x 32 of 48           | tied   | plain, on 1/4 of a head     | states of 6 heads by 2 keys        |
     | qwen35moe      | 4 x 32 of 48           | own    | plain, on 1/4 of a head     | 2 of 8 experts and a shared one    |
+    | gpt-oss        | 4 x 16 of 64           | own    | yarn, not of whole pairs    | sinks, windows, 4 of 8 experts     |
     | qwen35-images  | 2 x 32 of 48           | own    | plain, on 1/4 of a head     | folder only: as many keys, images  |
 
 A window is 16 positions wide. GGUF has no key for the window of llama and qwen2 nor for the scale of Gemma 3's scores, so
@@ -52,9 +53,11 @@ from safetensors.torch import save_file as save_torch
 from transformers import (
     AutoModelForCausalLM,
     Gemma3TextConfig,
+    GptOssConfig,
     LlamaConfig,
     Ministral3Config,
     MistralConfig,
+    Mxfp4Config,
     Phi3Config,
     Qwen2Config,
     Qwen3_5MoeTextConfig,
@@ -66,6 +69,7 @@ from transformers import (
 
 import delta
 import experts
+import gpt_oss
 from gguf_layout import write_gguf
 
 HERE = Path(__file__).parent
@@ -103,6 +107,9 @@ QWEN3MOE_SIZES = dict(hidden_size=48, intermediate_size=40, num_attention_heads=
 QWEN3MOE_SIZES |= dict(num_experts=8, num_experts_per_tok=2, moe_intermediate_size=32)
 QWEN35_ROPE = dict(rope_theta=1e6, rope_type="default", partial_rotary_factor=0.25)
 QWEN35_ROPE |= dict(mrope_section=[2, 1, 1], mrope_interleaved=True)
+# The first pair is kept, the second is blended; with borders at whole pairs it would be blended less.
+GPT_OSS_ROPE = dict(rope_theta=150000.0, rope_type="yarn", factor=8.0, original_max_position_embeddings=32)
+GPT_OSS_ROPE |= dict(beta_fast=2.0, beta_slow=1.0, truncate=False)
 LINEAR = "linear_attention"
 # The last layer has a state: what it needs of rows whose logits are not wanted is more than keys and values.
 QWEN35_LAYERS = 3 * [LINEAR] + [FULL, LINEAR]
@@ -245,6 +252,15 @@ MODELS = {
         dict(tie_word_embeddings=False, layer_types=QWEN35MOE_LAYERS, rope_parameters=QWEN35_ROPE),
         dict(rope_parameters=QWEN35_ROPE, layer_types=QWEN35MOE_LAYERS),
     ),
+    "gpt-oss": (
+        GptOssConfig,
+        dict(hidden_size=64, intermediate_size=32, num_attention_heads=4, num_key_value_heads=2, head_dim=16)
+        | dict(num_hidden_layers=3, num_local_experts=8, num_experts_per_tok=4),
+        dict(tie_word_embeddings=False, sliding_window=WINDOW, rope_parameters=GPT_OSS_ROPE),
+        # As published.
+        dict(rope_theta=150000, rope_scaling={k: v for k, v in GPT_OSS_ROPE.items() if k != "rope_theta"})
+        | dict(layer_types=[SLIDING, FULL, SLIDING], num_experts=ABSENT, quantization_config=dict(quant_method="mxfp4")),
+    ),
     # Layers by their interval, and a part of a head that is rotated by default.
     "qwen35-images": (
         Qwen3_5TextConfig,
@@ -269,6 +285,7 @@ SEEDS = {
     "smollm3": 533,
     "qwen3moe": 81231,
     "qwen3moe-plain": 22844,
+    "gpt-oss": 146,
     "qwen35": 28,
     "qwen35-images": 208,
     "qwen35moe": 409,
@@ -285,6 +302,7 @@ WRITTEN = (
     "hidden_activation query_pre_attn_scalar attn_logit_softcapping final_logit_softcapping "
     "no_rope_layers no_rope_layer_interval "
     "decoder_sparse_step mlp_only_layers num_experts num_experts_per_tok moe_intermediate_size norm_topk_prob shared_expert_intermediate_size "
+    "num_local_experts swiglu_limit "
     "linear_conv_kernel_dim linear_key_head_dim linear_value_head_dim linear_num_key_heads linear_num_value_heads"
 ).split()
 
@@ -305,6 +323,8 @@ LESS_ONE = ("gemma3_text", *delta.MODEL_TYPES)
 def drawn(name, noise, config, continued):
     """A parameter's numbers, from normal ones."""
     if config.model_type in delta.MODEL_TYPES and (numbers := delta.drawn(name, noise)) is not None:
+        return numbers
+    if config.model_type == gpt_oss.MODEL_TYPE and (numbers := gpt_oss.drawn(name, noise)) is not None:
         return numbers
     if "norm" in name:
         return norm_scale(name, noise, continued) - (1.0 if config.model_type in LESS_ONE else 0.0)
@@ -329,7 +349,7 @@ def random_model(config, seed, continued):
 
 
 # Published with the experts of a layer in one tensor.
-FUSED_EXPERTS = ("qwen3_5_moe_text",)
+FUSED_EXPERTS = ("qwen3_5_moe_text", gpt_oss.MODEL_TYPE)
 
 
 def stored(model):
@@ -346,7 +366,10 @@ def write_folder(folder, model, rope):
     fields = {name: getattr(model.config, name) for name in WRITTEN if hasattr(model.config, name)}
     fields |= dict(architectures=[type(model).__name__], torch_dtype="bfloat16") | rope
     fields = {name: value for name, value in fields.items() if value is not ABSENT}
-    state = {name: tensor.to(torch.bfloat16) for name, tensor in stored(model).items()}
+    if model.config.model_type == gpt_oss.MODEL_TYPE:
+        state = gpt_oss.in_folder(stored(model))
+    else:
+        state = {name: tensor.to(torch.bfloat16) for name, tensor in stored(model).items()}
     if model.config.model_type not in FUSED_EXPERTS:
         state = experts.separate(state)
     fields = dict(sorted(fields.items()))
@@ -391,7 +414,10 @@ def write_expected(path, model, seed, continued):
 
 def check_loads(folder, tensors):
     """config.json, read back in its own form, gives the same model."""
-    form = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    options = dict(dtype=torch.float32, attn_implementation="eager")
+    if (folder / "config.json").read_text(encoding="utf-8").find('"mxfp4"') >= 0:
+        options["quantization_config"] = Mxfp4Config(dequantize=True)
+    form = AutoModelForCausalLM.from_pretrained(folder, **options).eval().float()
     for number in range(len(LENGTHS)):
         found = logits_of(form, tensors[f"ids.{number}"].tolist())
         assert np.abs(found - tensors[f"logits.{number}"]).max() < 1e-5, folder
@@ -449,7 +475,8 @@ def window_slips(config):
     widths = {"no window": 256, "window + 1": WINDOW + 1, "window - 1": WINDOW - 1}
     slips = {name: dict(sliding_window=width) for name, width in widths.items()}
     if len(set(getattr(config, "layer_types", ()))) > 1:
-        slips["layers reversed"] = dict(layer_types=config.layer_types[::-1])
+        if config.layer_types != config.layer_types[::-1]:
+            slips["layers reversed"] = dict(layer_types=config.layer_types[::-1])
         slips["windows everywhere"] = dict(layer_types=len(config.layer_types) * [SLIDING])
     return slips
 
@@ -508,7 +535,9 @@ def slips_of(name, model):
             gate_up.copy_(torch.cat(list(reversed(gate_up.clone().chunk(2)))))
 
         slips["gate and up"] = ({}, swap)
-    if hasattr(config, "num_experts"):
+    if config.model_type == gpt_oss.MODEL_TYPE:
+        slips |= gpt_oss.slips(config, same)
+    elif hasattr(config, "num_experts"):
         slips |= experts.slips(config, same)
     return slips
 
@@ -531,11 +560,16 @@ def main(names):
         model = random_model(kind(**SHARED | sizes | fields), seed, name in SEEDS)
         write_folder(HERE / name, model, rope)
         if name not in FOLDER_ONLY:
-            write_gguf(HERE / f"{name}.gguf", name, model.config, experts.separate(stored(model)))
+            numbers, blocks = stored(model), {}
+            if model.config.model_type == gpt_oss.MODEL_TYPE:
+                numbers, blocks = gpt_oss.in_gguf(numbers)
+            else:
+                numbers = experts.separate(numbers)
+            write_gguf(HERE / f"{name}.gguf", name, model.config, numbers, blocks)
         if name == "qwen3":
             shutil.rmtree(HERE / "split", ignore_errors=True)
             (HERE / "split").mkdir()
-            write_gguf(HERE / "split" / "qwen3.gguf", name, model.config, stored(model), split_max_tensors=9)
+            write_gguf(HERE / "split" / "qwen3.gguf", name, model.config, stored(model), {}, split_max_tensors=9)
         tensors = write_expected(HERE / name / "expected.safetensors", model, seed + 100, name in SEEDS)
         check_loads(HERE / name, tensors)
         if hasattr(model.config, "num_experts"):

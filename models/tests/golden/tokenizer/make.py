@@ -18,6 +18,7 @@ Files:
                       (Python's standard library, PSF licence) and made-up nuisances.
   <model>.ids.bin     for each line the first 4 bytes of the SHA-256 of its ids as little-endian u32.
   qwen35.json         ids of some texts by Qwen3.5's splitter, over Qwen2's vocabulary.
+  gpt-4o.json         ids of some texts by gpt-oss's splitter, over Qwen2's vocabulary.
   chats.json          conversations with what apply_chat_template makes of them for both models.
   tiny.tokenizer.json, tiny.json   a vocabulary of a few hundred tokens trained here, and the ids of some texts with each
                       splitter's pipeline.
@@ -40,6 +41,11 @@ PATTERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s"
 TEKKEN = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
           r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}"
           r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+# OpenAI's o200k.
+ENDING = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+GPT_4O = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + ENDING
+          + r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + ENDING
+          + r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 # Marks belong to words.
 QWEN35 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*"
           r"|\s*[\r\n]+|\s+(?!\S)|\s+")
@@ -55,7 +61,7 @@ def pipeline(tokenizer, splitter):
     """Sets the published normaliser, splitter and decoder of a model family."""
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=splitter in ("smollm", "gpt-2"))
     patterns = {"llama-bpe": [PATTERN % "{1,3}"], "qwen2": [PATTERN % ""], "tekken": [TEKKEN], "default": DEFAULT,
-                "qwen35": [QWEN35]}.get(splitter, [])
+                "qwen35": [QWEN35], "gpt-4o": [GPT_4O]}.get(splitter, [])
     cuts = [pre_tokenizers.Digits(individual_digits=True)] if splitter == "smollm" else []
     cuts += [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
     if splitter in ("qwen2", "qwen35"):
@@ -184,11 +190,11 @@ def tiny(texts):
     samples = ["Everyone has the right to life, liberty and security of person.", "12345 don't\n\n  x", "e\u0301 Å ｆ 世界 👍", "  a  \t b\r\n\r\n c ",
                "everyone everyone's", "theRightOf EVERYone/\n 12345678 <=> $5.00", " the of and", "right", "rights 1948 ½", "", "नमस्ते e\u0331x.\u0301"]
     cases = []
-    for splitter in ("qwen2", "smollm", "llama-bpe", "tekken", "gpt-2", "default", "qwen35"):
+    for splitter in ("qwen2", "smollm", "llama-bpe", "tekken", "gpt-2", "default", "gpt-4o", "qwen35"):
         copy = Tokenizer.from_file(f"{HERE}/tiny.tokenizer.json")
         copy.normalizer = normalizers.Sequence([])
         pipeline(copy, splitter)
-        if splitter in ("llama-bpe", "tekken"):
+        if splitter in ("llama-bpe", "tekken", "gpt-4o"):
             model = json.loads(copy.to_str())
             model["model"]["ignore_merges"] = True
             copy = Tokenizer.from_str(json.dumps(model))
@@ -204,12 +210,18 @@ def tiny(texts):
 MARKS = ["नमस्ते दुनिया, क्षत्रिय!", "ภาษาไทย กำลัง น้ำ", "مَرْحَبًا", "x\u0331y .\u0301z", "שָׁלוֹם עוֹלָם", "1\u20e3 -\u0301-", "plain words"]
 
 
+# Endings in either case, capitals within words, digits by three, slashes behind signs.
+O200K = ["I don't think she'll go, WE'LL SEE", "camelCase HTMLParser's getHTTPResponse", "in 12345678 of 1234", "a.b();//\n  x /*\r\n",
+         "THE'S l'été d'ÉTÉ", "x\u0331y's ABCd'LL", "plain words"]
+
+
 def marks(meta):
-    """qwen35.json: ids by Qwen3.5's splitter, over the vocabulary of `meta`."""
-    tokenizer = reference(meta | {"pre": "qwen35"})
-    cases = [{"text": text, "ids": tokenizer.encode(text, add_special_tokens=False)} for text in MARKS]
-    with open(f"{HERE}/qwen35.json", "w") as out:
-        json.dump(cases, out, ensure_ascii=True, indent=0)
+    """qwen35.json, gpt-4o.json: ids by the splitters of Qwen3.5 and gpt-oss, over the vocabulary of `meta`."""
+    for splitter, texts in {"qwen35": MARKS, "gpt-4o": O200K}.items():
+        tokenizer = reference(meta | {"pre": splitter})
+        cases = [{"text": text, "ids": tokenizer.encode(text, add_special_tokens=False)} for text in texts]
+        with open(f"{HERE}/{splitter}.json", "w") as out:
+            json.dump(cases, out, ensure_ascii=True, indent=0)
 
 
 def main():

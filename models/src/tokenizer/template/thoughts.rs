@@ -1,0 +1,38 @@
+//! The texts that stand around a model's thoughts.
+
+/// The texts around a model's thoughts, in the order of a turn: `open`, thoughts, `close`, `then`, the reply.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ThoughtMarks {
+    /// Before the thoughts.
+    pub open: &'static str,
+    /// Behind them.
+    pub close: &'static str,
+    /// Between `close` and the reply.
+    pub then: &'static str,
+    /// Between thoughts that are broken off and `close`.
+    pub before_close: &'static str,
+    /// The beginning of a turn without thoughts, where a turn is a message in a channel or several: its reply's channel.
+    pub channels: Option<&'static str>,
+}
+
+/// Of Qwen3, DeepSeek-R1 and what was distilled from it. After a blank line, as in their training.
+const THINK: ThoughtMarks =
+    ThoughtMarks { open: "<think>", close: "</think>", then: "\n\n", before_close: "\n", channels: None };
+
+/// Of gpt-oss: OpenAI's harmony format. Thoughts are a message in the channel `analysis`, the reply is one in `final`.
+/// <https://github.com/openai/harmony/blob/main/docs/format.md>
+const HARMONY: ThoughtMarks = ThoughtMarks {
+    open: "<|channel|>analysis<|message|>",
+    close: "<|end|>",
+    then: "<|start|>assistant<|channel|>final<|message|>",
+    before_close: "",
+    channels: Some("<|channel|>final<|message|>"),
+};
+
+impl ThoughtMarks {
+    /// Those of a chat template by its source.
+    pub(super) fn of(source: &str) -> &'static Self {
+        let speaks = ["<|start|>", "<|channel|>", "<|message|>"].iter().all(|mark| source.contains(mark));
+        if speaks { &HARMONY } else { &THINK }
+    }
+}
