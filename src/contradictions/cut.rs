@@ -95,6 +95,13 @@ fn is_sentence(own: &str) -> bool {
     !open || is_item || names_a_value
 }
 
+/// Whether `own` says when the text was last changed.
+fn is_of_the_text(own: &str) -> bool {
+    let lower = own.to_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    words.len() <= EDITED_WORDS && words.windows(2).any(|pair| pair[0] == "last" && EDITED.contains(&pair[1]))
+}
+
 /// Whether `text` has nothing but a table's rule.
 fn is_gap(text: &str) -> bool {
     text.chars().all(|c| matches!(c, '|' | '-' | ':' | '+' | '=') || c.is_whitespace())
