@@ -1,10 +1,11 @@
 mod chunk;
+mod collection;
 mod corpus;
 mod embedder;
 mod fold;
 mod given;
 mod index;
-mod qdrant;
+
 mod served;
 mod server;
 
