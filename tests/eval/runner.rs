@@ -79,7 +79,7 @@ fn run_with(
     let settings = Settings::default();
     let mut writer = Writer::open_for(path, &header(), retry_errors)?;
     run(
-        &Run { questions, method, tools: Tools::new(&llm), settings: &settings, in_flight, stop },
+        &Run { questions, method, tools: Tools::new(&llm), settings: &settings, in_flight, stop, recorded: None },
         &mut writer,
         progress,
     )

@@ -6,6 +6,7 @@ mod mcp;
 mod openai;
 mod page;
 mod remote;
+mod runs;
 mod schema;
 
 use crate::cli::program::with_context;
