@@ -159,13 +159,15 @@ pub enum MootError {
     },
     /// A server of vectors did not answer, or not as the protocol says.
     #[error("{server}: {}", beginning(.reason, 1000))]
-    Qdrant {
-        /// Its address, with the collection.
+    Collection {
+        /// Its address, with the collection or the table.
         server: String,
         /// The kind of fault.
         kind: RemoteFault,
         /// One line, the key left out.
         reason: String,
+        /// A remedy for the user, if one is known.
+        hint: Option<&'static str>,
     },
     /// The system starts no further thread.
     #[error("expected a further thread, found a limit of the system: {0}")]
@@ -205,7 +207,7 @@ impl MootError {
             Self::Threads(_) => Some("raise the limit of processes (ulimit -u), or end other programs".into()),
             Self::Unanswered { .. } => Some("the same command with --retry-errors asks them again".into()),
             Self::Remote { kind, .. } => kind.hint().map(str::to_owned),
-            Self::Qdrant { kind, .. } => kind.qdrant_hint().map(str::to_owned),
+            Self::Collection { hint, .. } => hint.map(str::to_owned),
             Self::Arguments { hint, .. } | Self::Index { hint, .. } => Some(hint.clone()),
             Self::Memory { fits, .. } => Some(fits.clone()),
             Self::TooLong { limit_name, .. } if limit_name.contains("memory") => {

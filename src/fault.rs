@@ -53,6 +53,18 @@ impl RemoteFault {
         }
     }
 
+    /// A remedy for the user, if the server is a PostgreSQL database.
+    #[must_use]
+    pub fn postgres_hint(self) -> Option<&'static str> {
+        match self {
+            Self::Key => Some("put the user's password into the environment variable MOOT_POSTGRES_PASSWORD"),
+            Self::Missing => Some("the address ends in the table's name: postgres://user@host:5432/database#table"),
+            Self::Broken => Some("does the address lead to a PostgreSQL server?"),
+            Self::Unreachable => Some("check the address and that the server listens on TCP"),
+            _ => None,
+        }
+    }
+
     /// Whether the next call would fare no better.
     #[must_use]
     pub fn befalls_all(self) -> bool {

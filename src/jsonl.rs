@@ -155,7 +155,7 @@ pub fn parse_within<'a, T: Deserialize<'a>>(text: &'a [u8], most: usize) -> serd
 
 /// Whether JSON holds more than `most` values. Each value but the first follows a comma or an opening bracket outside of
 /// strings, so these are counted; an empty list counts as two.
-fn holds_more_values(text: &[u8], most: usize) -> bool {
+pub(crate) fn holds_more_values(text: &[u8], most: usize) -> bool {
     let (mut count, mut in_string, mut escaped) = (1_usize, false, false);
     for byte in text {
         match byte {

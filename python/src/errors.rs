@@ -53,7 +53,7 @@ fn kind(error: &MootError) -> &'static str {
         MootError::Io { .. } => "file",
         MootError::Model(_) | MootError::Memory { .. } => "model",
         MootError::Question(_) | MootError::NothingFound { .. } | MootError::TooLong { .. } => "question",
-        MootError::Remote { .. } | MootError::Qdrant { .. } => "remote",
+        MootError::Remote { .. } | MootError::Collection { .. } => "remote",
         MootError::Interrupted => "interrupted",
         _ => "moot",
     }

@@ -5,6 +5,7 @@
 
 mod batched;
 pub mod chunk;
+pub mod collection;
 pub mod corpus;
 mod documents;
 mod embedder;
@@ -12,7 +13,6 @@ pub mod fold;
 pub mod given;
 pub mod index;
 mod passage;
-pub mod qdrant;
 mod remembered;
 mod rerank;
 mod served;

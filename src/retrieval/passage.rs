@@ -163,6 +163,15 @@ pub struct Wanted {
     pub fold: bool,
 }
 
+impl Wanted {
+    /// Candidates to begin with: near-duplicates are folded afterwards.
+    pub(crate) fn candidates(&self) -> usize {
+        /// Candidates per wanted passage if near-duplicates are folded.
+        const SPARE: usize = 4;
+        if self.fold { self.top.saturating_mul(SPARE) } else { self.top }
+    }
+}
+
 /// Which index answered, and which embedder; goes into every record that retrieves.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RetrieverIdentity {

@@ -1,11 +1,10 @@
 //! Vectors by a model on a server: OpenAI's `/v1/embeddings`, or `/embed` of Text Embeddings Inference.
 
-use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
 use crate::fault::RemoteFault;
 use crate::jsonl;
 use crate::llm::remote::fault::{Again, Fault, beginning};
-use crate::llm::remote::patience::{retry_after, sleep};
+use crate::llm::remote::patience::retry_after;
 use crate::llm::remote::{Address, Key, Patience};
 use crate::resolver;
 use crate::retrieval::passage::{Embedder, Side};
@@ -68,21 +67,11 @@ impl ServedEmbedder {
 
     /// The vectors of `texts`, at most [`BATCH`], with retries.
     fn batch(&self, texts: &[String]) -> Result<Vec<f32>> {
-        let mut attempts = 1;
-        loop {
-            let fault = match self.attempt(texts) {
-                Ok(vectors) => return Ok(vectors),
-                Err(fault) => fault,
-            };
-            // A server that was never reached is not retried.
-            let never = fault.kind == RemoteFault::Unreachable && self.dimension == 0;
-            let Some(wait) = self.patience.wait(if never { Again::Never } else { fault.again }, attempts, 0) else {
-                let reason = format!("vectors of {} texts: {}", texts.len(), fault.reason);
-                return Err(MootError::Remote { server: self.address.to_string(), kind: fault.kind, reason });
-            };
-            sleep(wait, &Cancel::default())?;
-            attempts += 1;
-        }
+        let reached = || self.dimension > 0;
+        self.patience.persist(reached, || self.attempt(texts)).map_err(|fault| {
+            let reason = format!("vectors of {} texts: {}", texts.len(), fault.reason);
+            MootError::Remote { server: self.address.to_string(), kind: fault.kind, reason }
+        })
     }
 
     fn attempt(&self, texts: &[String]) -> std::result::Result<Vec<f32>, Fault> {

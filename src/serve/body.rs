@@ -1,5 +1,6 @@
 //! Bodies of requests: JSON, bounded in bytes, in time and in what lists may hold.
 
+use crate::jsonl::{MAX_VALUES, holds_more_values};
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::State;
 use axum::body::{Body, Bytes, to_bytes};
@@ -52,12 +53,28 @@ pub(super) async fn bytes(state: &State, request: Request<Body>) -> Answer<(Byte
 /// As [`bytes`], and 400 with the field for what it holds.
 pub(super) async fn json<T: DeserializeOwned>(state: &State, request: Request<Body>) -> Answer<T> {
     let (bytes, _turn) = bytes(state, request).await?;
+    parsed(&bytes)
+}
+
+/// As [`json`], of a body whose fields may be any JSON: at most [`MAX_VALUES`] values in all.
+///
+/// # Errors
+/// As [`json`].
+pub(super) async fn values<T: DeserializeOwned>(state: &State, request: Request<Body>) -> Answer<T> {
+    let (bytes, _turn) = bytes(state, request).await?;
+    if holds_more_values(&bytes, MAX_VALUES) {
+        return Err(Refusal::field("body", &format!("at most {MAX_VALUES} values"), "more"));
+    }
+    parsed(&bytes)
+}
+
+fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
     // Structs would also be read from lists of their fields' values.
     if bytes.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
         let found = crate::escape::excerpt(&String::from_utf8_lossy(&bytes[..bytes.len().min(40)]));
         return Err(Refusal::field("body", "a JSON object", found));
     }
-    let mut reader = serde_json::Deserializer::from_slice(&bytes);
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let (path, reason) = (error.path().to_string(), error.into_inner().to_string());
         let path = if path == "." || path == "?" { "body".to_owned() } else { path };

@@ -88,7 +88,7 @@ impl From<MootError> for Refusal {
         let status = match &error {
             MootError::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
             MootError::Remote { kind: RemoteFault::Busy, .. } => StatusCode::SERVICE_UNAVAILABLE,
-            MootError::Remote { .. } | MootError::Qdrant { .. } => StatusCode::BAD_GATEWAY,
+            MootError::Remote { .. } | MootError::Collection { .. } => StatusCode::BAD_GATEWAY,
             MootError::Engine(_) | MootError::Threads(_) | MootError::Io { .. } | MootError::Model(_) => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }

@@ -32,8 +32,8 @@ impl Workspace {
         let llm = start(options, purpose, 0, control)?;
         control.watch.phase(Phase::Working);
         let (wanted, control) = (options.corpus.wanted(), control.clone());
-        let (retriever, classifier, weights, asked) = (None, None, None, None);
-        Ok(Self { llm, retriever, classifier, embedder, weights, wanted, asked, control, plan })
+        let (retriever, reranker, classifier, weights, asked) = (None, None, None, None, None);
+        Ok(Self { llm, retriever, reranker, classifier, embedder, weights, wanted, asked, control, plan })
     }
 
     /// Compares the documents of `folder` with each other. Without an embedder, pairs are found by words alone.

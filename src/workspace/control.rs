@@ -4,6 +4,7 @@ use crate::cancel::Cancel;
 use crate::eval::runner::Progress;
 use crate::llm::remote::Notice;
 use crate::retrieval::index::BuildProgress;
+use crate::transcript::QuestionRecord;
 use crate::workspace::models::Opening;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +38,11 @@ pub trait Watch: Send + Sync {
     /// Progress of a run; `None` when it ends.
     fn running(&self, progress: Option<&Progress>) {
         let _ = progress;
+    }
+
+    /// A question of a run is recorded.
+    fn answered(&self, question: &QuestionRecord) {
+        let _ = question;
     }
 
     /// Another phase begins.

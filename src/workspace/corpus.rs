@@ -5,9 +5,9 @@ use crate::files::{self, outputs};
 use crate::llm::remote::Patience;
 use crate::protocol::Row;
 use crate::retrieval::chunk::Chunking;
+use crate::retrieval::collection::{self, Collection};
 use crate::retrieval::corpus::{Corpus, is_index};
 use crate::retrieval::index::{Builder, Cutoff, Index, IndexRetriever, Limits, Manifest, Mode, Search, Storage};
-use crate::retrieval::qdrant::{self, Qdrant};
 use crate::retrieval::{Embedder, Filter, Remembering, Retriever, Wanted};
 use crate::units::{hex, plural};
 use crate::workspace::control::Control;
@@ -50,7 +50,7 @@ impl CorpusOptions {
     /// Whether the corpus is an index or a collection of a server: its files were read before.
     pub(super) fn is_built(&self, listed: bool) -> bool {
         let [only] = self.paths.as_slice() else { return false };
-        !listed && (qdrant::Address::is_one(only) || is_index(Path::new(only)))
+        !listed && (collection::is_address(only) || is_index(Path::new(only)))
     }
 
     /// Default settings of each search; a method may use others.
@@ -181,7 +181,7 @@ impl CorpusOptions {
     ) -> Result<Box<dyn Retriever>> {
         let mut embedder = self.embedder(offline);
         match self.paths.as_slice() {
-            [address] if listed.is_none() && qdrant::Address::is_one(address) => {
+            [address] if listed.is_none() && collection::is_address(address) => {
                 self.open_server(address, &embedder, control)
             }
             [dir] if listed.is_none() && is_index(Path::new(dir)) => {
@@ -234,16 +234,16 @@ impl CorpusOptions {
     }
 
     fn open_server(&self, address: &str, embedder: &EmbedderOptions, control: &Control) -> Result<Box<dyn Retriever>> {
-        let address = qdrant::Address::parse(address)?;
+        let store = collection::store(address, Patience::default())?;
         if self.retriever.is_some_and(|mode| mode != Mode::Dense) {
-            return Err(MootError::Usage(
-                "a Qdrant server is searched by meaning alone: expected --retriever dense".into(),
-            ));
+            return Err(MootError::Usage("a server is searched by meaning alone: expected --retriever dense".into()));
         }
         let embedder = embedder.named(control)?.ok_or_else(|| {
-            MootError::Usage("a Qdrant server is searched by meaning: expected an embedder, found none".into())
+            MootError::Usage("a server is searched by meaning: expected an embedder, found none".into())
         })?;
-        Ok(Box::new(Qdrant::open(address, qdrant::key_from_environment(), Patience::default(), embedder)?))
+        let collection = Collection::open(store, embedder, self.exact_search)?;
+        collection.note().iter().for_each(|line| control.note(line));
+        Ok(Box::new(collection))
     }
 }
 

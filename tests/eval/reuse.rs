@@ -76,7 +76,8 @@ fn ran(folder: &Path, variant: &str, settings: &Settings, reuse: &[PathBuf]) -> 
     let tools = Tools { llm: &reusing, weights: Some(&known), ..Tools::new(&llm) };
     let path = folder.join(format!("{variant}.{}.jsonl", reuse.len()));
     let mut writer = Writer::open(&path, &header)?;
-    let run_ = Run { questions: &questions, method: &method, tools, settings, in_flight: 2, stop: &stop };
+    let run_ =
+        Run { questions: &questions, method: &method, tools, settings, in_flight: 2, stop: &stop, recorded: None };
     run(&run_, &mut writer, &mut |_| {})?;
     drop(writer);
     let mut record = Record::read(&path)?.questions;

@@ -79,7 +79,7 @@ fn run_with(
     let settings = Settings::default();
     let mut writer = Writer::open_for(path, &header(), retry_errors)?;
     run(
-        &Run { questions, method, tools: Tools::new(&llm), settings: &settings, in_flight, stop },
+        &Run { questions, method, tools: Tools::new(&llm), settings: &settings, in_flight, stop, recorded: None },
         &mut writer,
         progress,
     )
@@ -210,7 +210,8 @@ fn questions_in_flight_are_finished_and_recorded_when_one_fails() {
 #[test]
 fn errors_of_configuration_and_of_servers_are_no_answers() {
     let remote = |kind| MootError::Remote { server: "http://h/v1".into(), kind, reason: "no".into() };
-    let qdrant = |kind| MootError::Qdrant { server: "http://h:6333#c".into(), kind, reason: "no".into() };
+    let server = "http://h:6333#c";
+    let qdrant = move |kind| MootError::Collection { server: server.into(), kind, reason: "no".into(), hint: None };
     let index = || MootError::Index { path: "an-index".into(), wrong: "no".into(), hint: String::new() };
     let io = || MootError::io(Path::new("a.txt"), "read", std::io::ErrorKind::StorageFull.into());
     let prompt = || MootError::Prompt { file: "a.jinja".into(), reason: "undefined value".into() };

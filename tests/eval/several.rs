@@ -45,6 +45,7 @@ fn side_by_side(
         settings: &settings,
         in_flight: 1,
         stop: &stop,
+        recorded: None,
     };
     let runs: Vec<Run<'_>> = methods.iter().map(run).collect();
     let ended = run_all(&runs, &mut writers.iter_mut().collect::<Vec<_>>(), &mut |_| {});

@@ -1,10 +1,10 @@
 mod chunk;
+mod collection;
 mod corpus;
 mod embedder;
 mod fold;
 mod given;
 mod index;
-mod qdrant;
 pub(crate) mod rerank;
 mod served;
 mod server;

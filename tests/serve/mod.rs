@@ -7,6 +7,7 @@ mod openai;
 mod page;
 mod remote;
 mod rerank;
+mod runs;
 mod schema;
 
 use crate::cli::program::with_context;

@@ -141,6 +141,7 @@ fn answers_are_as_they_are_described() {
         ("/moot/v1/documents", json!({ "documents": documents })),
         ("/moot/v1/search", json!({ "query": "ferry" })),
         ("/moot/v1/contradictions", json!({ "documents": apart, "least": 0.0 })),
+        ("/moot/v1/runs", json!({ "questions": [{ "question": "When did it stop?", "documents": ["In 1968."] }] })),
     ];
     for (path, body) in posts {
         check(&all, "post", path, &server.ask(path, &body));
@@ -163,6 +164,7 @@ fn described_fields_of_requests_are_known() {
         ("/moot/v1/ask", "Ask"),
         ("/moot/v1/conflict", "Conflicts"),
         ("/moot/v1/contradictions", "Compare"),
+        ("/moot/v1/runs", "Run"),
         ("/moot/v1/search", "Search"),
     ] {
         for field in all["components"]["schemas"][schema]["properties"].as_object().unwrap().keys() {

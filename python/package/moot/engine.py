@@ -116,8 +116,8 @@ class Engine:
     Args:
         model: A name of the catalog (`moot models`), a `.gguf` file or a model folder, `hf:OWNER/REPO`, or a server's
             address; `agent=A,aggregator=B` for a model a role. A model that is not here is fetched, which `on_event` tells.
-        corpus: Files and folders, an index, or a Qdrant collection that is searched for questions without documents; a dict
-            has more fields of `CorpusOptions`.
+        corpus: Files and folders, an index, or the address of a collection of a server, searched for questions without
+            documents; a dict has more fields of `CorpusOptions`.
         embedder: The name of an embedder, for `embed` and for the vectors of `corpus`.
         classifier: The name of an NLI model; without one, models classify pairs of texts.
         on_event: Receives each `Event`, in the thread of the caller.

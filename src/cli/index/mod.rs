@@ -1,8 +1,9 @@
-//! `moot index`: builds, updates and searches an index of passages.
+//! `moot index`: builds, updates, searches and copies an index of passages.
 
 pub mod build;
 pub mod info;
 pub(super) mod inputs;
+pub mod push;
 pub mod search;
 pub mod update;
 
@@ -15,9 +16,10 @@ Examples:
   moot index add notes.index letters/
   moot index update notes.index
   moot index search notes.index \"When did the bridge open?\" --by-source --top 2
+  moot index push notes.index postgres://me@localhost/library#notes
   moot index info notes.index --verify";
 
-/// Build, extend, update, describe and search an index of a corpus
+/// Build, extend, update, search and describe an index of a corpus; put it on a server
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -32,6 +34,7 @@ enum Command {
     Update(update::Args),
     Info(info::Args),
     Search(search::Args),
+    Push(push::Args),
 }
 
 /// Runs the subcommand.
@@ -45,5 +48,6 @@ pub fn run(args: &Args) -> Result<()> {
         Command::Update(args) => update::run(args),
         Command::Info(args) => info::run(args),
         Command::Search(args) => search::run(args),
+        Command::Push(args) => push::run(args),
     }
 }

@@ -11,7 +11,7 @@ use crate::escape;
 use crate::files;
 use crate::question::Passage;
 use crate::retrieval::index::{Cutoff, Index, IndexRetriever, Mode, Search};
-use crate::retrieval::{Filter, Hit, Retriever, Wanted};
+use crate::retrieval::{Filter, Hit, Wanted};
 use crate::workspace::{EmbedderOptions, RerankerOptions, note_reranked, note_state, note_undated};
 use serde::Serialize;
 use std::fmt::Write;

@@ -126,7 +126,7 @@ fn record_all(
             Err(RecvTimeoutError::Disconnected) => return failure.map_or(Ok(()), Err),
         };
         for (index, (writer, state)) in writers.iter_mut().zip(states.iter_mut()).enumerate() {
-            if let Err(error) = append(&messages, index, writer, state) {
+            if let Err(error) = append(&messages, &works[index], writer, state) {
                 works[index].flags.lost.store(true, Ordering::Relaxed);
                 works[index].flags.over.store(true, Ordering::Relaxed);
                 failure.get_or_insert(error);
@@ -146,14 +146,14 @@ fn record_all(
 /// Most messages that are written at once.
 const AT_ONCE: usize = 256;
 
-/// Appends the calls and questions of run `index` among `messages` in one write, and counts the questions.
-fn append(messages: &[(usize, Message)], index: usize, writer: &mut Writer, state: &mut Progress) -> Result<()> {
+/// Appends the calls and questions of `work` among `messages` in one write, counts the questions, and shows them.
+fn append(messages: &[(usize, Message)], work: &Work<'_>, writer: &mut Writer, state: &mut Progress) -> Result<()> {
     let entry = |message| match message {
         &Message::Call { ref of, entry, ref call, elapsed } => Some(Entry::Call { of, entry, call, elapsed }),
         Message::Question(finished) => Some(Entry::Question { record: &finished.record, entries: &finished.entries }),
         Message::Failed(_) | Message::Settle(_) => None,
     };
-    let own = || messages.iter().filter(|(of, _)| *of == index).map(|(_, message)| message);
+    let own = || messages.iter().filter(|(of, _)| *of == work.index).map(|(_, message)| message);
     let entries: Vec<Entry<'_>> = own().filter_map(entry).collect();
     if entries.is_empty() {
         return Ok(());
@@ -162,6 +162,7 @@ fn append(messages: &[(usize, Message)], index: usize, writer: &mut Writer, stat
     for message in own() {
         if let Message::Question(finished) = message {
             state.count(&finished.record, finished.from_journal);
+            work.run.recorded.iter().for_each(|shown| shown(&finished.record));
         }
     }
     Ok(())

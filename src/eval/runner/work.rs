@@ -4,6 +4,7 @@ use crate::eval::record::reader::Journal;
 use crate::protocol::Built;
 use crate::protocol::ctx::{Settings, Tools};
 use crate::question::Question;
+use crate::transcript::QuestionRecord;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,6 +23,8 @@ pub struct Run<'a> {
     pub in_flight: usize,
     /// Set by the caller to end early: no question and no stage starts after it.
     pub stop: &'a AtomicBool,
+    /// Receives each question once it is recorded.
+    pub recorded: Option<&'a (dyn Fn(&QuestionRecord) + Sync)>,
 }
 
 /// State shared by runs that go side by side.

@@ -103,6 +103,11 @@ impl Key {
         format!("Bearer {}", self.0)
     }
 
+    /// The secret itself, for a protocol that asks for it.
+    pub(crate) fn secret(&self) -> &str {
+        &self.0
+    }
+
     /// `text` without the key, in case a server repeats it.
     pub(crate) fn hide_in(&self, text: &str) -> String {
         let (mut hidden, mut end) = (String::with_capacity(text.len()), 0);

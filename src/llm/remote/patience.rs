@@ -1,9 +1,10 @@
 //! Limits of time and number: how long calls wait, and how many are in flight.
 
-use super::fault::Again;
+use super::fault::{Again, Fault};
 use crate::cancel::Cancel;
 use crate::dates::days_from_civil;
 use crate::error::{MootError, Result};
+use crate::fault::RemoteFault;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::ops::Range;
@@ -84,6 +85,29 @@ impl Patience {
             Again::After(told) if told > self.longest_wait => None,
             Again::After(told) => Some(told + self.spread(told).mul_f64(drawn)),
             _ => Some(most.mul_f64(0.5 + 0.5 * drawn)),
+        }
+    }
+
+    /// Makes `attempt` until it succeeds or no further one is to be made; the last fault then says how many there were. A
+    /// server that was never `reached` is not tried again.
+    pub(crate) fn persist<T>(
+        &self,
+        reached: impl Fn() -> bool,
+        mut attempt: impl FnMut() -> std::result::Result<T, Fault>,
+    ) -> std::result::Result<T, Fault> {
+        let mut attempts = 1;
+        loop {
+            let fault = match attempt() {
+                Ok(value) => return Ok(value),
+                Err(fault) => fault,
+            };
+            let again = if fault.kind == RemoteFault::Unreachable && !reached() { Again::Never } else { fault.again };
+            let Some(wait) = self.wait(again, attempts, 0) else {
+                let tried = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
+                return Err(Fault { reason: format!("{}{tried}", fault.reason), ..fault });
+            };
+            std::thread::sleep(wait);
+            attempts += 1;
         }
     }
 

@@ -6,7 +6,7 @@ use super::files;
 use super::layout::{BM25, VECTORS};
 use super::lexical::Lexical;
 use super::manifest::{Dense, Manifest, SegmentEntry};
-use super::rows::{Ids, RowGroup, kernel};
+use super::rows::{Ids, RowGroup, RowsOf, StoredVectors, kernel};
 use super::segment::Segment;
 use crate::error::{MootError, Result};
 use crate::question::Passage;
@@ -132,6 +132,19 @@ impl Index {
             return Err(files::torn(&self.dir, wrong));
         }
         Ok(groups)
+    }
+
+    /// The vectors by passage; `None` for an index of words alone.
+    ///
+    /// # Errors
+    /// As [`Index::groups`].
+    pub(in crate::retrieval) fn vectors(&self) -> Result<Option<StoredVectors<'_>>> {
+        let Some(dense) = &self.manifest.dense else { return Ok(None) };
+        Ok(Some(StoredVectors {
+            rows: RowsOf::new(self.groups()?),
+            storage: dense.storage()?,
+            dimension: dense.dimension,
+        }))
     }
 
     pub(super) fn columns(&self) -> Result<&Columns> {

@@ -49,8 +49,6 @@ impl Default for Search {
 
 /// Passages of each list that are fused: a multiple of those wanted, and a minimum.
 const DEPTH: (usize, usize) = (10, 100);
-/// Candidates per wanted passage if near-duplicates are folded.
-const SPARE: usize = 4;
 /// Maximum number of candidates for one query: folding compares each with every passage kept.
 const MOST: usize = 1024;
 
@@ -292,7 +290,7 @@ impl Retriever for IndexRetriever {
     /// An exact search reads every vector once for all queries.
     fn retrieve_all(&self, queries: &[&str], wanted: &Wanted) -> Result<Vec<Vec<Hit>>> {
         let allowed = if wanted.filter.is_empty() { None } else { self.index.columns()?.allowed(&wanted.filter)? };
-        let candidates = if wanted.fold { wanted.top.saturating_mul(SPARE) } else { wanted.top };
+        let candidates = wanted.candidates();
         let first = self.candidates(queries, wanted, candidates, allowed.as_ref())?;
         let settled = |(query, (chosen, more)): (&&str, (Vec<Hit>, bool))| {
             if more { self.further(query, wanted, candidates, allowed.as_ref()) } else { Ok(chosen) }

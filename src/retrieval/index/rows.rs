@@ -2,7 +2,7 @@
 
 use crate::error::MootError;
 use moot_models::ModelError;
-use moot_models::kernels::Vectors;
+use moot_models::kernels::{Storage, Vectors};
 
 /// Vectors in one contiguous file, with the passages they belong to.
 pub(super) struct RowGroup<'a> {
@@ -66,5 +66,19 @@ impl<'a> RowsOf<'a> {
         let after = self.fresh.partition_point(|(first, _)| *first <= passage);
         let (first, vectors) = &self.fresh[after - 1];
         vectors.row(passage - first)
+    }
+}
+
+/// The vectors of an index by passage, as they are stored.
+pub(in crate::retrieval) struct StoredVectors<'a> {
+    pub(super) rows: RowsOf<'a>,
+    pub(super) storage: Storage,
+    pub(super) dimension: usize,
+}
+
+impl StoredVectors<'_> {
+    /// The numbers of passage `id`, which the index has.
+    pub(in crate::retrieval) fn decoded(&self, id: u64) -> Vec<f32> {
+        self.storage.decode(self.rows.row(id as usize), self.dimension)
     }
 }

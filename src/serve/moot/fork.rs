@@ -87,7 +87,7 @@ pub(super) async fn fork(Extract(state): Extract<Arc<State>>, Path(id): Path<Str
 
 /// Holds the debate again, and keeps its record.
 fn held(state: &State, path: &FilePath, fork: &Fork, cancel: &Cancel, sink: &Sink) -> Answer<Reply> {
-    let (record, ledger) = Records::read(path)?;
+    let (record, ledger) = Records::read_single(path)?;
     let old = record.questions.first().ok_or_else(|| Refusal::missing("the record has no question"))?;
     fork.check(old)?;
     let (control, lines) = ask::control(cancel, sink);

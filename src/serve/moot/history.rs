@@ -70,7 +70,7 @@ pub(super) fn path(state: &State, id: &str) -> Answer<PathBuf> {
 }
 
 fn shown(id: &str, path: &std::path::Path) -> Answer<Value> {
-    let (record, _) = Records::read(path)?;
+    let (record, _) = Records::read_single(path)?;
     let question = record.questions.first().ok_or_else(|| Refusal::missing("the record has no question"))?;
     let documents = question.question.documents.iter().chain(&question.retrieved);
     let documents: Vec<Value> =

@@ -11,6 +11,7 @@ mod history;
 mod reading;
 pub(super) mod records;
 mod running;
+mod runs;
 pub(super) mod search;
 pub(super) mod sink;
 pub(super) mod turns;
@@ -25,6 +26,8 @@ pub(super) fn routes() -> Router<Arc<State>> {
     Router::new()
         .route("/moot/v1/ask", post(ask::ask))
         .route("/moot/v1/asks/{id}", post(control::control))
+        .route("/moot/v1/runs", post(runs::run_all))
+        .route("/moot/v1/runs/{id}", post(runs::control))
         .route("/moot/v1/conflict", post(conflict::label))
         .route("/moot/v1/contradictions", post(contradictions::find))
         .route("/moot/v1/documents", post(reading::read))

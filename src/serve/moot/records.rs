@@ -5,7 +5,9 @@ use crate::error::{MootError, Result};
 use crate::eval::record::reader::{Ledger, Record};
 use crate::eval::record::{Header, Writer};
 use crate::serve::moot::running::Running;
+use crate::serve::refusal::{Answer, Refusal};
 use crate::transcript::QuestionRecord;
+use crate::units::plural;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -25,6 +27,8 @@ pub(in crate::serve) struct Records {
     number: AtomicU32,
     /// Questions whose records are not written yet.
     pub(super) running: Running,
+    /// Runs whose records are being written.
+    pub(super) runs: Running,
 }
 
 /// A record in the list.
@@ -51,7 +55,14 @@ impl Records {
         let folder = folder.unwrap_or_else(of_process);
         std::fs::create_dir_all(&folder).map_err(|e| MootError::io(&folder, "make", e))?;
         let newest = Mutex::new(listed(&folder)?);
-        Ok(Self { folder, _temporary: temporary, newest, number: AtomicU32::new(0), running: Running::default() })
+        Ok(Self {
+            folder,
+            _temporary: temporary,
+            newest,
+            number: AtomicU32::new(0),
+            running: Running::default(),
+            runs: Running::default(),
+        })
     }
 
     /// An id that no record has: the time, the process, a number. Ids sort by time.
@@ -98,7 +109,21 @@ impl Records {
         Ok((record, ledger))
     }
 
-    fn file(&self, id: &str) -> PathBuf {
+    /// As [`Records::read`], of the record of a single question.
+    ///
+    /// # Errors
+    /// As [`Records::read`]; the record of a run.
+    pub(super) fn read_single(path: &Path) -> Answer<(Record, Ledger)> {
+        let (record, ledger) = Self::read(path)?;
+        if record.header.dataset.is_some() || record.questions.is_empty() {
+            let found = format!("that of a run, with {}", plural(record.questions.len(), "question", "questions"));
+            return Err(Refusal::field("id", "the record of one question", found));
+        }
+        Ok((record, ledger))
+    }
+
+    /// The file that the record of `id` is, or will be.
+    pub(super) fn file(&self, id: &str) -> PathBuf {
         self.folder.join(format!("{id}.jsonl"))
     }
 }
@@ -115,6 +140,9 @@ fn listed(folder: &Path) -> Result<VecDeque<Listed>> {
 fn entry(path: &Path) -> Option<Listed> {
     let record = Record::read(path).ok()?;
     let [question] = record.questions.as_slice() else { return None };
+    if record.header.dataset.is_some() {
+        return None;
+    }
     let answers = question.conclusion.iter().flat_map(|conclusion| &conclusion.answers);
     Some(Listed {
         id: path.file_stem()?.to_str()?.to_owned(),

@@ -54,6 +54,7 @@ impl Workspace {
             settings: &method.settings,
             in_flight: IN_FLIGHT,
             stop,
+            recorded: None,
         };
         let ended = runner::run(&run, &mut writer, &mut |progress| self.control.watch.running(Some(progress)));
         self.control.watch.running(None);

@@ -11,6 +11,7 @@ use crate::eval::runner::{self, Progress, Run};
 use crate::files;
 use crate::llm::Llm;
 use crate::protocol::ctx::Tools;
+use crate::transcript::QuestionRecord;
 use crate::workspace::control::Control;
 use crate::workspace::opened::Workspace;
 use crate::workspace::plan::Plan;
@@ -76,7 +77,9 @@ fn run_batch(batch: &[Recording], tools: Tools<'_>, control: &Control) -> Result
     let tools = if replies.is_empty() { tools } else { Tools { llm: &reusing, ..tools } };
     let mut writers = batch.iter().map(|recording| recording.open(tools)).collect::<Result<Vec<_>>>()?;
     let watched: Vec<Watched> = batch.iter().map(|recording| Watched::new(&recording.output)).collect();
-    let runs: Vec<Run<'_>> = batch.iter().map(|recording| recording.as_run(tools, &control.stop)).collect();
+    let recorded = |question: &QuestionRecord| control.watch.answered(question);
+    let as_run = |recording| Recording::as_run(recording, tools, &control.stop, Some(&recorded));
+    let runs: Vec<Run<'_>> = batch.iter().map(as_run).collect();
     batch.iter().filter_map(|recording| recording.whose_documents(tools)).for_each(|line| control.note(&line));
     let mut open: Vec<&mut Writer> = writers.iter_mut().collect();
     let mut last = Progress::default();

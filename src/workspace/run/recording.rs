@@ -9,6 +9,7 @@ use crate::eval::reuse::Replies;
 use crate::eval::runner::Run;
 use crate::protocol::ctx::Tools;
 use crate::question::Question;
+use crate::transcript::QuestionRecord;
 use crate::workspace::method::MethodPlan;
 use crate::workspace::options::RunOptions;
 use std::path::{Path, PathBuf};
@@ -67,9 +68,15 @@ impl Recording {
     }
 
     /// As the runner takes it.
-    pub(super) fn as_run<'a>(&'a self, tools: Tools<'a>, stop: &'a AtomicBool) -> Run<'a> {
+    pub(super) fn as_run<'a>(
+        &'a self,
+        tools: Tools<'a>,
+        stop: &'a AtomicBool,
+        recorded: Option<&'a (dyn Fn(&QuestionRecord) + Sync)>,
+    ) -> Run<'a> {
         let (questions, in_flight) = (&self.dataset.questions, self.in_flight);
-        Run { questions, method: &self.method.method, tools, settings: &self.method.settings, in_flight, stop }
+        let settings = &self.method.settings;
+        Run { questions, method: &self.method.method, tools, settings, in_flight, stop, recorded }
     }
 
     /// A line on which documents are read, where questions have documents and there is a corpus.

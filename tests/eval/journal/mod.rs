@@ -61,7 +61,15 @@ pub(crate) fn debate(
 ) -> Result<Progress> {
     let (llm, settings, stop) = (Scripted::failing(reply), Settings::default(), AtomicBool::new(false));
     let method = methods::build("madam-rag", &Typed::new()).unwrap();
-    let run_ = Run { questions, method: &method, tools: Tools::new(&llm), settings: &settings, in_flight, stop: &stop };
+    let run_ = Run {
+        questions,
+        method: &method,
+        tools: Tools::new(&llm),
+        settings: &settings,
+        in_flight,
+        stop: &stop,
+        recorded: None,
+    };
     run(&run_, writer, &mut |_| {})
 }
 
@@ -245,7 +253,15 @@ fn calls_that_arrive_in_another_order_keep_theirs() {
     let method = methods::build("madam-rag", &Typed::new()).unwrap();
     let questions = questions(1, 6);
     let tools = Tools::new(&llm);
-    let run_ = Run { questions: &questions, method: &method, tools, settings: &settings, in_flight: 1, stop: &stop };
+    let run_ = Run {
+        questions: &questions,
+        method: &method,
+        tools,
+        settings: &settings,
+        in_flight: 1,
+        stop: &stop,
+        recorded: None,
+    };
     run(&run_, &mut Writer::open(&path, &madam_header()).unwrap(), &mut |_| {}).unwrap();
     assert_eq!(content(&path), content(&whole));
     let text = fs::read_to_string(&path).unwrap();
@@ -269,8 +285,15 @@ fn a_reply_that_was_used_again_is_journaled_once() {
         });
         let llm = llm.deterministic();
         let tools = Tools::new(&llm);
-        let one =
-            Run { questions: &questions, method: &method, tools, settings: &settings, in_flight: 1, stop: &never };
+        let one = Run {
+            questions: &questions,
+            method: &method,
+            tools,
+            settings: &settings,
+            in_flight: 1,
+            stop: &never,
+            recorded: None,
+        };
         let mut writer = Writer::open(path, &madam_header()).unwrap();
         run(&one, &mut writer, &mut |_| {}).unwrap()
     };

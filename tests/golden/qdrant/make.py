@@ -42,7 +42,12 @@ def query(body):
     asked = models.QueryRequest.model_validate(body)
     return dumped(
         client.query_points(
-            NAME, query=asked.query, query_filter=asked.filter, limit=asked.limit, with_payload=asked.with_payload
+            NAME,
+            query=asked.query,
+            query_filter=asked.filter,
+            search_params=asked.params,
+            limit=asked.limit,
+            with_payload=asked.with_payload,
         )
     )
 
@@ -62,10 +67,22 @@ def groups(body):
     )
 
 
+def count(body):
+    asked = models.CountRequest.model_validate(body)
+    return dumped(client.count(NAME, exact=asked.exact))
+
+
+def retrieve(body):
+    asked = models.PointRequest.model_validate(body)
+    return [dumped(record) for record in client.retrieve(NAME, asked.ids, with_payload=asked.with_payload)]
+
+
 ROUTES = {
     ("PUT", BASE): create,
     ("PUT", f"{BASE}/index?wait=true"): index,
     ("PUT", f"{BASE}/points?wait=true"): points,
+    ("POST", f"{BASE}/points/count"): count,
+    ("POST", f"{BASE}/points"): retrieve,
     ("POST", f"{BASE}/points/query"): query,
     ("POST", f"{BASE}/points/query/groups"): groups,
 }

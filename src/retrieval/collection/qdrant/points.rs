@@ -1,7 +1,7 @@
 //! Passages as points of a collection, and filters in Qdrant's syntax.
 
-use crate::dates::Date;
 use crate::question::{Origin, Passage};
+use crate::retrieval::collection::store::days;
 use crate::retrieval::passage::Filter;
 use crate::unicode;
 use serde::Deserialize;
@@ -51,10 +51,16 @@ struct Vectors {
 }
 
 impl Collection {
-    /// Numbers of a vector; `None` where vectors have names.
-    pub(super) fn dimension(&self) -> Option<u64> {
-        self.config.params.vectors.size
+    /// Numbers of a vector; what is there instead where vectors have names.
+    pub(super) fn dimension(&self) -> Result<u64, String> {
+        self.config.params.vectors.size.ok_or_else(|| "vectors under names".to_owned())
     }
+}
+
+/// How many points there are.
+#[derive(Deserialize)]
+pub(super) struct Count {
+    pub(super) count: u64,
 }
 
 /// The points found for a query.
@@ -137,31 +143,10 @@ pub(super) fn filter(filter: &Filter) -> Option<Value> {
     (!must.is_empty()).then(|| json!({ "must": must }))
 }
 
-/// The first and the last day that `date` may mean, as yyyymmdd: "1998-05" lies between 19980500 and 19980599. `None`
-/// if `date` is not ISO 8601.
-fn days(date: &str) -> Option<(u32, u32)> {
-    let [year, month, day] = Date::iso(date)?.sort_key();
-    let at = |missing: u32| {
-        let known = |part: u32| if part == 0 { missing } else { part };
-        year * 10_000 + known(month) * 100 + known(day)
-    };
-    Some((at(0), at(99)))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{days, filter};
+    use super::filter;
     use crate::retrieval::Filter;
-
-    #[test]
-    fn dates_are_days() {
-        assert_eq!(days("1998"), Some((19_980_000, 19_989_999)));
-        assert_eq!(days("1998-05"), Some((19_980_500, 19_980_599)));
-        assert_eq!(days("1998-05-07T10:00:00Z"), Some((19_980_507, 19_980_507)));
-        for unknown in ["", "May 1998", "98", "\u{6a4b}"] {
-            assert_eq!(days(unknown), None, "{unknown}");
-        }
-    }
 
     #[test]
     fn nothing_to_filter_is_no_filter() {

@@ -1,30 +1,26 @@
 //! A collection on a server: what is asked is what Qdrant's own client accepts and answers (`tests/golden/qdrant`), and
 //! errors are one line.
 
-use super::Letters;
-use super::server::{Asked, serve};
+use super::super::Letters;
+use super::super::server::{Asked, serve};
+use super::impatient;
 use moot::MootError;
-use moot::llm::remote::{Key, Patience};
+use moot::llm::remote::Key;
 use moot::question::{Origin, Passage};
-use moot::retrieval::qdrant::{Address, Qdrant};
-use moot::retrieval::{Filter, Hit, Retriever, Wanted};
+use moot::retrieval::collection::{Address, Collection, Qdrant, Store};
+use moot::retrieval::{Embedder, Filter, Hit, Retriever, Side, Wanted};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 const KEY: &str = "not-for-any-eye";
 
-fn impatient() -> Patience {
-    let (short, long) = (Duration::from_millis(300), Duration::from_secs(3));
-    Patience {
-        connect: long,
-        silence: short,
-        total: long,
-        retries: 2,
-        first_wait: Duration::from_millis(2),
-        ..Patience::default()
-    }
+fn store(base: &str, key: Option<Key>) -> Box<Qdrant> {
+    Box::new(Qdrant::new(Address::parse(&format!("{base}#wiki")).unwrap(), key, impatient()))
+}
+
+fn open(base: &str, key: Option<Key>, exact: bool) -> moot::Result<Collection> {
+    Collection::open(store(base, key), Arc::new(Letters), exact)
 }
 
 fn passage(source: &str, date: &str, text: &str) -> Passage {
@@ -84,12 +80,16 @@ fn a_collection_is_made_filled_and_searched() {
             None => ("400 Bad Request".into(), r#"{"status":{"error":"not recorded"}}"#.into()),
         }
     });
-    let address = Address::parse(&format!("{base}#wiki")).unwrap();
-    let made = Qdrant::create(address.clone(), Key::new(KEY), impatient(), Arc::new(Letters)).unwrap();
-    made.insert(7, &passages()).unwrap();
-    let there =
-        if writing { made } else { Qdrant::open(address, Key::new(KEY), impatient(), Arc::new(Letters)).unwrap() };
-    let ask = |wanted: Wanted| shown(&there.retrieve("aaaa bbb", &wanted).unwrap());
+    let made = store(&base, Key::new(KEY));
+    made.begin(4, "letters", false).unwrap();
+    let texts: Vec<String> = passages().into_iter().map(|passage| passage.text).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    made.insert(7, &passages(), &Letters.embed(&texts, Side::Passage).unwrap(), "letters").unwrap();
+    let there = [false, true].map(|exact| open(&base, Key::new(KEY), exact));
+    let ask_by = |there: &moot::Result<Collection>, wanted: Wanted| {
+        there.as_ref().map_or_else(|_| Vec::new(), |there| shown(&there.retrieve("aaaa bbb", &wanted).unwrap()))
+    };
+    let ask = |wanted: Wanted| ask_by(&there[0], wanted);
     let dated = |from: &str, until: &str| Filter {
         sources: Vec::new(),
         from: Some(from.to_owned()).filter(|x| !x.is_empty()),
@@ -101,6 +101,8 @@ fn a_collection_is_made_filled_and_searched() {
     let of_two = ask(wanted(3, false, false, Filter { sources: vec!["y".into(), "z".into()], ..Filter::default() }));
     let late = ask(wanted(9, false, false, dated("1998-05", "")));
     let between = ask(wanted(9, false, false, dated("1998-06", "2003")));
+    let exact = ask_by(&there[1], wanted(3, false, false, Filter::default()));
+    let (count, kept) = (made.count(), [7, 99].map(|id| made.passage(id)));
     let received = log.lock().unwrap().clone();
     assert!(
         received.iter().all(|asked| asked.head.to_ascii_lowercase().contains(&format!("authorization: bearer {KEY}")))
@@ -111,6 +113,8 @@ fn a_collection_is_made_filled_and_searched() {
         return std::fs::write(file, serde_json::to_string_pretty(&rows).unwrap() + "\n").unwrap();
     }
     assert_eq!(plain, ["x aaaa bbb +0", "y aaaa bbb +0", "x aaaa b +0"]);
+    assert_eq!(exact, plain);
+    assert_eq!((count.unwrap(), kept.map(Result::unwrap)), (6, [Some(passages()[0].clone()), None]));
     assert_eq!(folded, ["x aaaa bbb +1", "x aaaa b +0"]);
     assert_eq!(by_source, ["x aaaa bbb +1", "- aaa cc +0", "z dd a +0"]);
     assert_eq!(of_two, ["y aaaa bbb +0", "z dd a +0", "z dddd +0"]);
@@ -127,8 +131,7 @@ fn wrong(status: &str, body: &str) -> String {
         "GET" => ("200 OK".into(), SOUND.into()),
         _ => (status.clone(), body.clone()),
     });
-    let address = Address::parse(&format!("{base}#wiki")).unwrap();
-    let there = Qdrant::open(address, Key::new(KEY), impatient(), Arc::new(Letters)).unwrap();
+    let there = open(&base, Key::new(KEY), false).unwrap();
     let error = there.retrieve("a", &wanted(1, false, false, Filter::default())).unwrap_err();
     let hint = error.hint().map(|hint| format!(" | {hint}")).unwrap_or_default();
     format!("{error}{hint}").replace(&format!("{base}#wiki: "), "")
@@ -195,15 +198,13 @@ fn errors_are_one_line() {
 #[test]
 fn a_collection_of_another_length_is_refused() {
     let (base, _) = serve(|_| ("200 OK".into(), SOUND.replace('4', "768")));
-    let address = Address::parse(&format!("{base}#wiki")).unwrap();
-    let refused = Qdrant::open(address, None, impatient(), Arc::new(Letters)).err().unwrap();
-    assert!(matches!(refused, MootError::Qdrant { .. }));
+    let refused = open(&base, None, false).err().unwrap();
+    assert!(matches!(refused, MootError::Collection { .. }));
     assert!(refused.to_string().ends_with("the collection has vectors of 768, the embedder makes 4 (letters)"));
 }
 
 #[test]
 fn a_missing_server_is_reported_at_once() {
-    let address = Address::parse("http://127.0.0.1:1#wiki").unwrap();
-    let said = Qdrant::open(address, None, impatient(), Arc::new(Letters)).err().unwrap().to_string();
+    let said = open("http://127.0.0.1:1", None, false).err().unwrap().to_string();
     assert_eq!(said, "http://127.0.0.1:1#wiki: the collection: no server listens there");
 }
