@@ -143,7 +143,7 @@ impl Retriever for Shelf {
     }
 
     fn identity(&self) -> RetrieverIdentity {
-        RetrieverIdentity { index: "shelf".into(), embedder: None, mode: "lexical".into() }
+        RetrieverIdentity { index: "shelf".into(), embedder: None, reranker: None, mode: "lexical".into() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A table of a real server: searched as the index that it was pushed from, at the same settings.
 
-use super::super::index::{WordEmbedder, build, passages, retriever, small};
+use super::super::index::{WordEmbedder, build, retriever, small};
 use super::cluster::{Cluster, PASSWORD};
 use super::impatient;
 use crate::cli::program::{moot, text};
@@ -56,7 +56,7 @@ fn same(query: &str, found: &[Hit], expected: &[Hit]) -> bool {
 #[ignore = "needs PostgreSQL with pgvector (MOOT_POSTGRES names the folder of its programs)"]
 fn a_table_is_searched_as_the_index_that_it_was_pushed_from() {
     let (cluster, folder) = (Cluster::start(), tempfile::tempdir().unwrap());
-    for storage in [Storage::F32, Storage::F16, Storage::Int8] {
+    for storage in [Storage::F32, Storage::F16, Storage::I8] {
         let (name, dir) = (format!("of_{storage:?}").to_lowercase(), folder.path().join(format!("{storage:?}")));
         build(&dir, 900, Some(&WordEmbedder::new()), storage, small());
         let to = store(&cluster.address(&name), PASSWORD, Patience::default());
