@@ -109,7 +109,10 @@ fn a_long_premise_has_the_relation_of_its_clearest_window() {
     let classifier = load("bert-nli");
     let long =
         pair_of("The harbour of Lisbon was rebuilt after the earthquake of 1755. ".repeat(12), "It was rebuilt.");
-    let windows = classifier.model().windows(encoder::Pair { first: &long.premise, second: &long.hypothesis }, encoder::Long::First).unwrap();
+    let windows = classifier
+        .model()
+        .windows(encoder::Pair { first: &long.premise, second: &long.hypothesis }, encoder::Long::First)
+        .unwrap();
     let rows = classifier.model().probabilities(&windows).unwrap();
     assert!(rows.len() > 3);
     let neutral = |row: &Vec<f32>| row[2];
