@@ -1,11 +1,11 @@
 //! Entailment by a cross-encoder on this machine.
 
+use super::recipe::recipe;
 use super::{Classifier, ClassifierIdentity, Counts};
 use crate::error::{MootError, Result};
 use crate::gather::Gather;
 use crate::transcript::{Pair, Relation};
-use moot_models::encoder::{self, EncoderOptions, Long, NliLabels, Precision, TextTokens};
-use moot_models::kernels;
+use moot_models::encoder::{self, EncoderOptions, Long, NliLabels, TextTokens};
 use moot_models::source::{self, EncoderEntry, FetchEvent, Task};
 use rayon::prelude::*;
 use std::path::Path;
@@ -139,18 +139,6 @@ impl Classifier for LocalClassifier {
 /// The relation with the lowest neutral probability, the first of equal ones.
 fn clearest(relations: impl Iterator<Item = Relation>) -> Option<Relation> {
     relations.reduce(|best, relation| if relation.neutral < best.neutral { relation } else { best })
-}
-
-/// Inputs of a result other than the pair and the files.
-pub(crate) fn recipe(model: &encoder::Classifier, load: &EncoderOptions) -> String {
-    let numbers = match load.precision {
-        Precision::Int16 => "int16",
-        Precision::F32 => "f32",
-    };
-    let arithmetic =
-        if load.device.is_cpu() { format!("cpu {} {numbers}", kernels::cpu::RECIPE) } else { "gpu".into() };
-    let casing = if model.recased() { ", normaliser changed" } else { "" };
-    format!("{arithmetic}, windows of {}{casing}", model.limit())
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 //! table. Pairs and relations are plain data of the transcript.
 
 mod local;
+pub(crate) mod recipe;
 mod scripted;
 
-pub(crate) use local::recipe;
 pub use local::{ClassifierOptions, LocalClassifier};
 pub use scripted::ScriptedClassifier;
 

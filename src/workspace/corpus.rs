@@ -77,13 +77,13 @@ impl CorpusOptions {
     }
 
     fn check_candidates(&self) -> Result<()> {
-        let (Some(candidates), top) = (self.candidates, self.wanted().top) else { return Ok(()) };
+        let (Some(candidates), top) = (self.reranker_candidates, self.wanted().top) else { return Ok(()) };
         let expected = match () {
-            () if self.reranker.is_none() => "expected --reranker beside it, found none".to_owned(),
+            () if self.reranker.is_none() => "needs --reranker".to_owned(),
             () if candidates < top => format!("expected at least {top}, the passages that are wanted"),
             () => return Ok(()),
         };
-        Err(MootError::Usage(format!("--candidates {candidates}: {expected}")))
+        Err(MootError::Usage(format!("--reranker-candidates {candidates}: {expected}")))
     }
 
     /// The options that are set and say what is searched for and how.
@@ -119,13 +119,13 @@ impl CorpusOptions {
             embedder_device: _,
             reranker,
             reranker_device: _,
-            candidates,
+            reranker_candidates,
         } = self;
         [
             ("--corpus", Stage::Naming, !paths.is_empty()),
             ("--embedder", Stage::Naming, embedder.is_some()),
             ("--reranker", Stage::Naming, reranker.is_some()),
-            ("--candidates", Stage::Opening, candidates.is_some()),
+            ("--reranker-candidates", Stage::Opening, reranker_candidates.is_some()),
             ("--cutoff", Stage::Opening, cutoff.is_some()),
             ("--top", Stage::Search, top.is_some()),
             ("--by-source", Stage::Search, *by_source),
@@ -144,7 +144,7 @@ impl CorpusOptions {
 
     pub(super) fn reranker(&self, offline: bool) -> RerankerOptions {
         let (name, device) = (self.reranker.clone(), self.reranker_device.clone());
-        RerankerOptions { name, device, candidates: self.candidates, offline }
+        RerankerOptions { name, device, candidates: self.reranker_candidates, offline }
     }
 
     /// Opens the embedder that was named, for a method that embeds documents itself.

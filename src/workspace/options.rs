@@ -113,7 +113,7 @@ pub struct CorpusOptions {
     /// Device of the reranker.
     pub reranker_device: String,
     /// Passages that the reranker reads, in all or of each source; `None`: 50, or 5 of each source.
-    pub candidates: Option<usize>,
+    pub reranker_candidates: Option<usize>,
 }
 
 impl Default for CorpusOptions {
@@ -133,7 +133,7 @@ impl Default for CorpusOptions {
             embedder_device: "cpu".into(),
             reranker: None,
             reranker_device: "cpu".into(),
-            candidates: None,
+            reranker_candidates: None,
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) const SPELLINGS: &[(&str, &str)] = &[
     ("embedder-device", "corpus.embedder_device"),
     ("reranker", "corpus.reranker"),
     ("reranker-device", "corpus.reranker_device"),
-    ("candidates", "corpus.candidates"),
+    ("reranker-candidates", "corpus.reranker_candidates"),
     ("method", "method.name"),
     ("preset", "method.preset"),
     ("set", "method.switches"),

@@ -18,6 +18,7 @@ const WRITERS: &[(&str, &str)] = &[
     ("retrieval/index/files.rs", "new files of a segment, which the manifest names at the end"),
     ("retrieval/index/folder.rs", "the lock of an index"),
     ("retrieval/index/journal.rs", "the vectors of a build that may be stopped"),
+    ("serve/moot/runs.rs", "the dataset that a client sent, in a temporary folder"),
     ("workspace/inline.rs", "a file that a client sent, in a temporary folder"),
     ("workspace/run/record_file.rs", "nothing: asks whether a record can be appended to"),
 ];

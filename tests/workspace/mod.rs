@@ -69,12 +69,12 @@ fn candidates_are_enough_and_a_reranker_reads_them() {
         corpus.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         json!({ "corpus": corpus })
     };
-    assert!(plan(corpus(json!({ "reranker": "r", "candidates": 5 }))).is_ok());
-    assert!(plan(corpus(json!({ "reranker": "r", "candidates": 1, "by_source": true }))).is_ok());
-    let few = refused(corpus(json!({ "reranker": "r", "candidates": 4 })));
-    assert_eq!(few, "--candidates 4: expected at least 5, the passages that are wanted");
-    let alone = refused(corpus(json!({ "candidates": 9 })));
-    assert_eq!(alone, "--candidates 9: expected --reranker beside it, found none");
+    assert!(plan(corpus(json!({ "reranker": "r", "reranker_candidates": 5 }))).is_ok());
+    assert!(plan(corpus(json!({ "reranker": "r", "reranker_candidates": 1, "by_source": true }))).is_ok());
+    let few = refused(corpus(json!({ "reranker": "r", "reranker_candidates": 4 })));
+    assert_eq!(few, "--reranker-candidates 4: expected at least 5, the passages that are wanted");
+    let alone = refused(corpus(json!({ "reranker_candidates": 9 })));
+    assert_eq!(alone, "--reranker-candidates 9: needs --reranker");
     let searched = plan(json!({ "corpus": { "reranker": "r" } })).unwrap();
     let error = moot::Workspace::open(searched, &Control::default()).err().unwrap().to_string();
     assert_eq!(error, "--reranker: expected --docs or --corpus beside it, found neither");

@@ -295,9 +295,10 @@ impl CatalogEntry {
     }
 }
 
-/// The type in which most weights of a file of kind `quant` are held: a mixture is named after its type and a size (S, M, L).
+/// The type in which most weights of a file of kind `quant` are held. A mixture is named after its type and a size (S, M, L), or
+/// after the type of its experts (MOE).
 fn storage(quant: &str) -> Option<GgmlDType> {
-    let mixture = || quant.rsplit_once('_').filter(|(_, size)| ["S", "M", "L"].contains(size));
+    let mixture = || quant.rsplit_once('_').filter(|(_, size)| ["S", "M", "L", "MOE"].contains(size));
     held_type(quant).or_else(|| held_type(mixture()?.0))
 }
 

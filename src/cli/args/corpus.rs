@@ -63,7 +63,7 @@ pub struct CorpusArgs {
     /// Passages that the reranker reads, in all or of each source [default: 50, or 5 of each source]
     #[arg(long, value_name = "N", value_parser = values::count, requires = "reranker", hide_short_help = true)]
     #[arg(allow_negative_numbers = true)]
-    pub candidates: Option<usize>,
+    pub reranker_candidates: Option<usize>,
 }
 
 /// A setting that is on or off.
@@ -140,7 +140,7 @@ impl CorpusArgs {
             embedder_device: self.embedder_device.clone(),
             reranker: self.reranker.clone(),
             reranker_device: self.reranker_device.clone(),
-            candidates: self.candidates,
+            reranker_candidates: self.reranker_candidates,
         }
     }
 }

@@ -75,7 +75,7 @@ pub struct Args {
     pub reranker: Option<String>,
     /// Passages that the reranker reads, in all or of each source [default: 50, or 5 of each source]
     #[arg(long, value_name = "N", value_parser = values::count, requires = "reranker", allow_negative_numbers = true)]
-    pub candidates: Option<usize>,
+    pub reranker_candidates: Option<usize>,
 }
 
 /// Searches and prints.
@@ -133,13 +133,14 @@ impl Args {
     /// # Errors
     /// Fewer candidates than passages that are wanted.
     fn reranking(&self) -> Result<RerankerOptions> {
-        if let Some(candidates) = self.candidates.filter(|&candidates| candidates < self.top) {
+        if let Some(candidates) = self.reranker_candidates.filter(|&candidates| candidates < self.top) {
             let top = self.top;
-            let expected = format!("--candidates {candidates}: expected at least {top}, the passages that are wanted");
+            let expected =
+                format!("--reranker-candidates {candidates}: expected at least {top}, the passages that are wanted");
             return Err(MootError::Usage(expected));
         }
         let EmbedderOptions { device, offline, .. } = self.embedder.options();
-        Ok(RerankerOptions { name: self.reranker.clone(), device, candidates: self.candidates, offline })
+        Ok(RerankerOptions { name: self.reranker.clone(), device, candidates: self.reranker_candidates, offline })
     }
 }
 

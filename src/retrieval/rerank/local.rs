@@ -3,7 +3,7 @@
 use super::{RerankCounts, Reranker};
 use crate::error::{MootError, Result};
 use crate::gather::Gather;
-use crate::nli::recipe;
+use crate::nli::recipe::recipe;
 use moot_models::encoder::{Classifier, EncoderOptions, Long, Pair, TextTokens};
 use moot_models::source::{self, EncoderEntry, FetchEvent, Task};
 use rayon::prelude::*;

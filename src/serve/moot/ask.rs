@@ -106,7 +106,7 @@ impl Search {
             embedder_device,
             reranker,
             reranker_device,
-            candidates,
+            reranker_candidates,
             ..
         } = CorpusOptions::default();
         CorpusOptions {
@@ -124,7 +124,7 @@ impl Search {
             embedder_device,
             reranker,
             reranker_device,
-            candidates,
+            reranker_candidates,
         }
     }
 
