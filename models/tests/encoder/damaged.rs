@@ -55,9 +55,8 @@ fn a_configuration_that_is_not_built() {
     assert!(config("bert", "num_attention_heads", json!(3)).contains("multiple of 16"));
     assert!(config("bert", "num_attention_heads", json!(0)).contains("num_attention_heads"));
     assert!(config("bert", "num_hidden_layers", json!(1)).contains("encoder.layer.1"));
-    assert!(
-        config("bert", "num_hidden_layers", json!(3)).contains("encoder.layer.2.attention.self.query.bias is missing")
-    );
+    let missing = config("bert", "num_hidden_layers", json!(3));
+    assert!(missing.contains("encoder.layer.2.") && missing.contains("is missing"), "{missing}");
     assert!(config("bert", "intermediate_size", json!(96)).contains("expected shape"));
     assert!(config("bert", "is_decoder", json!(true)).contains("is_decoder"));
     assert!(config("bert", "max_position_embeddings", json!(u64::MAX)).contains("max_position_embeddings"));

@@ -29,6 +29,9 @@ fn assert_golden(path: &Path, name: &str) -> DecoderSpec {
             if residency == Residency::AsStored && decoder.expert_bytes() > 0 && has_blocks(path) {
                 assert_near(&found, &expected.logits, &what);
             } else {
+                // Weights of four bits make larger activations, and so larger differences of rounding; a wrong clamp, window or sink
+                // moves some logit by 0.02 at least.
+                let tolerance = if has_blocks(path) { tolerance.max(1e-3) } else { tolerance };
                 assert_close(&found, &expected.logits, tolerance, &what);
             }
         }

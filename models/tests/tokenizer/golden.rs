@@ -46,7 +46,8 @@ fn every_splitter_on_the_tiny_vocabulary() {
     }
 }
 
-/// Marks belong to words in Qwen3.5's splitter, endings and up to three digits in gpt-oss's, where Qwen2's cuts before them.
+/// Marks belong to words in Qwen3.5's splitter, where Qwen2's cuts before them. The small vocabulary has no token that tells
+/// gpt-oss's splitter from the others.
 #[test]
 fn splitters_over_the_vocabulary_of_another() {
     let (metadata, _) = model("qwen2");
@@ -56,7 +57,7 @@ fn splitters_over_the_vocabulary_of_another() {
         values.insert("tokenizer.ggml.pre".into(), Value::String(splitter.into()));
         Tokenizer::from_gguf(&Metadata::new(metadata.path().to_owned(), values)).unwrap()
     };
-    for (splitter, others) in [("qwen35", vec!["qwen2"]), ("gpt-4o", vec!["qwen2", "llama-bpe", "tekken"])] {
+    for (splitter, others) in [("qwen35", vec!["qwen2"]), ("gpt-4o", vec![])] {
         let (tokenizer, others) = (by(splitter), others.into_iter().map(by).collect::<Vec<_>>());
         let mut differ = vec![0; others.len()];
         for case in json(&format!("{splitter}.json")).as_array().unwrap() {
