@@ -140,6 +140,7 @@ fn split(
 mod tests {
     use super::*;
 
+    #[allow(clippy::needless_pass_by_value)] // A literal of each test.
     fn ends(processor: Value) -> std::result::Result<Option<Ends>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokenizer.json");
