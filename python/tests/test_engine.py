@@ -221,7 +221,7 @@ def test_an_engine_with_a_corpus_searches_it(tiny: Path, tmp_path: Path) -> None
         assert len(answer.documents) == 2 and answer.documents[0].origin
         with pytest.raises(moot.OptionError) as raised:
             engine.ask("When?", method="madam-rag", corpus={"paths": [str(tmp_path)]})
-        assert "opened once" in str(raised.value)
+        assert "all plans share" in str(raised.value)
 
 
 def test_a_closed_engine_says_so(tiny: Path) -> None:

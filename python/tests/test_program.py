@@ -33,7 +33,7 @@ def test_it_exits_as_the_program_does() -> None:
     wrong = program("ask", "--nothing")
     assert wrong.returncode == 2 and wrong.stderr.startswith("error: ") and "Traceback" not in wrong.stderr
     assert program("score", "nowhere.jsonl").returncode == 1
-    assert "Answers:" in program("--help").stdout
+    assert "Options:" in program("--help").stdout
 
 
 def test_it_reads_pdf_files_in_processes_of_their_own(tiny: Path, tmp_path: Path) -> None:
