@@ -11,7 +11,7 @@ pub struct Options {
     /// Most pairs that are labelled of each claim.
     pub pairs: usize,
     /// Target number of labelled pairs of each document. A document that has as many gets a further pair only with a document that
-    /// has fewer, or of two claims that are each other's nearest.
+    /// has fewer, or if one claim is the nearest of the other.
     pub of_document: usize,
     /// The least probability of a contradiction that is reported.
     pub least: f64,

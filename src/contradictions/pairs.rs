@@ -175,7 +175,7 @@ pub(super) fn find(folder: &Folder, claims: &[Claim], vectors: &Vectors, weights
     pairs
 }
 
-/// Removes pairs whose documents both have `most` better ones, except mutual neighbours; returns the number of removed pairs.
+/// Removes pairs whose documents both have `most` better ones, except nearest neighbours; returns the number of removed pairs.
 pub(super) fn bound(pairs: &mut Vec<Pair>, claims: &[Claim], most: usize) -> usize {
     let all = pairs.len();
     let mut counts: HashMap<usize, usize> = HashMap::new();
