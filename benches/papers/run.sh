@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The papers' methods at their papers' settings, 1.5B: benches/papers/run.sh FOLDER, where FOLDER has ram100.jsonl and
-# qacc100.json (benches/headline/sample.py), and for figure 4 imbalance.jsonl and misinfo.jsonl, which
-# `moot lab slices dev100.jsonl calibrate100.jsonl --kind imbalance -o imbalance.jsonl` builds. The same command resumes.
-# Needs `moot` on the path; OPTIONS are passed on to it, as OPTIONS="--in-flight 8 --threads 1".
+# The papers' methods at their papers' settings, 1.5B: benches/papers/run.sh FOLDER, which benches/papers/sample.sh
+# filled. The same command resumes; STEPS="debate qacc" takes these alone. Needs `moot` on the path; OPTIONS are
+# passed on to it, as OPTIONS="--in-flight 8 --threads 1".
 set -euo pipefail
-cd "${1:?the folder with ram100.jsonl and qacc100.json}"
+cd "${1:?the folder that sample.sh filled}"
 model="-m qwen2.5-coder-1.5b ${OPTIONS:-}"
+debate=records/madam-rag.ramdocs.madam-rag.qwen2.5-coder-1.5b.jsonl
 
 # $1: table, $2: dataset=file, then options.
 table() {
@@ -13,14 +13,33 @@ table() {
   moot lab reproduce "$1" --data "$2" $model -o records "${@:3}"
 }
 
-table madam-rag-1 ramdocs=ram100.jsonl --row prompt-based,self-reflection,astute-rag,madam-rag
-# The first rounds of figure 3 are those of the debate.
-debate=records/madam-rag.ramdocs.madam-rag.qwen2.5-coder-1.5b.jsonl
-table madam-rag-figure-3 ramdocs=ram100.jsonl --reuse $debate
-# shellcheck disable=SC2086 # several words
-moot run qacc100.json $model --method majority-vote,ra-rag,verification,drag -o qacc
-for kind in imbalance misinfo; do
-  [ -e $kind.jsonl ] || continue
-  case $kind in imbalance) figure=4a ;; *) figure=4b ;; esac
-  table madam-rag-figure-$figure $kind=$kind.jsonl
+# RAMDocs, 100 questions.
+debate() {
+  table madam-rag-1 ramdocs=ram100.jsonl --row prompt-based,self-reflection,astute-rag,madam-rag
+  # shellcheck disable=SC2086 # several words
+  moot run ram100.jsonl $model --preset every-answer -o records/every-answer.jsonl
+}
+
+# QACC, 100 questions of which 50 are conflicting.
+qacc() {
+  # shellcheck disable=SC2086 # several words
+  moot run qacc100.json $model --method majority-vote,ra-rag,verification,drag -o qacc
+}
+
+# HotpotQA, 60 questions, over the paragraphs of 500.
+corpus() {
+  table drag-1 hotpotqa=hotpotqa100.jsonl --limit 60 --row naive-rag,ircot,iter-retgen,drag --corpus hotpotqa.index \
+    --embedder multilingual-e5-small --retriever dense --exact-search --no-fold --top 3
+}
+
+# The first rounds are those of the debate.
+figure3() { table madam-rag-figure-3 ramdocs=ram100.jsonl --reuse $debate; }
+figure4a() { table madam-rag-figure-4a imbalance=imbalance.jsonl; }
+figure4b() { table madam-rag-figure-4b misinfo=misinfo.jsonl; }
+
+for step in ${STEPS:-debate qacc corpus figure3 figure4a figure4b}; do
+  case $step in
+    debate | qacc | corpus | figure3 | figure4a | figure4b) $step ;;
+    *) echo "STEPS: $step is none of debate, qacc, corpus, figure3, figure4a, figure4b" >&2 && exit 2 ;;
+  esac
 done
