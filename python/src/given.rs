@@ -30,6 +30,15 @@ pub(crate) fn documents(all: Vec<Given>, whole: bool, control: &Control) -> Resu
     Ok(read.documents)
 }
 
+impl Given {
+    /// Its path, where nothing else is given.
+    pub(crate) fn as_path(&self) -> Option<String> {
+        let Self { path, name, text, title, source, date, url } = self;
+        let more = [name, text, title, source, date, url];
+        path.clone().filter(|_| more.iter().all(|field| field.is_none()))
+    }
+}
+
 impl From<Given> for InlineDocument {
     fn from(given: Given) -> Self {
         let Given { path, name, text, title, source, date, url } = given;

@@ -187,6 +187,26 @@ def test_claims_are_labelled(engine: moot.Engine) -> None:
     assert raised.value.field == "text"
 
 
+def test_documents_are_compared(engine: moot.Engine, tmp_path: Path) -> None:
+    texts = ["The ferry of Brackwater opened in 1968.", {"text": "The ferry of Brackwater opened in 1931.", "source": "Guild"}]
+    heard: list[moot.Event] = []
+    found = engine.contradictions(texts, least=0, on_event=heard.append)
+    [finding] = found.findings
+    assert [(side.values, side.statements[0].document) for side in finding.sides] == [(["1968"], 1), (["1931"], 2)]
+    assert finding.sides[1].statements[0].source == "Guild" and found.documents[1].source == "Guild"
+    assert found.counts.pairs == 1 and [event.total for event in heard if event.kind == "labelling"][-1] == 1
+    # Texts have no place in the cache; files have lines.
+    for name, text in [("a.txt", "Opening\n\nThe ferry of Brackwater opened in 1968."), ("b.txt", "The ferry of Brackwater opened in 1931.")]:
+        (tmp_path / name).write_text(text)
+    [finding] = engine.contradictions(tmp_path, least=0).findings
+    assert [side.statements[0].line for side in finding.sides] == [3, 1]
+    with pytest.raises(moot.OptionError, match="least: expected a probability from 0 to 1, found 2") as raised:
+        engine.contradictions(texts, least=2)
+    assert raised.value.field == "least"
+    with pytest.raises(moot.MootError, match="two"):
+        engine.contradictions(texts[:1])
+
+
 def test_replies_keep_a_schema_and_are_the_same_in_a_batch(engine: moot.Engine) -> None:
     schema = {"type": "object", "properties": {"year": {"type": "integer", "minimum": 1900, "maximum": 1999}},
               "required": ["year"], "additionalProperties": False}

@@ -2,13 +2,10 @@
 
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::output;
-use crate::error::{MootError, Result};
+use crate::error::Result;
 use crate::escape;
-use crate::eval::record::Writer;
-use crate::eval::record::reader::Record;
-use crate::eval::replay::{OtherPrompt, Replay, Report};
-use crate::files::outputs::refuse_existing;
-use crate::sources::SourceWeights;
+use crate::eval::replay::{OtherPrompt, Report};
+use crate::workspace::{ReplayOptions, ReplayReport};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -41,36 +38,17 @@ pub struct Args {
 /// Runs the method again and prints the changes.
 ///
 /// # Errors
-/// A record that cannot be read or is altered; a method that this program does not have; other weights than recorded.
+/// As [`ReplayOptions::replay`].
 pub fn run(args: &Args) -> Result<()> {
-    let (record, ledger) = Record::read_whole(&args.record)?;
-    ledger.check(&args.record)?;
-    args.output.as_deref().map_or(Ok(()), refuse_existing)?;
-    let weights = args.source_weights.as_deref().map(SourceWeights::read).transpose()?;
-    if let (Some((_, here)), Some(there)) = (&weights, &record.header.weights)
-        && here.sha256 != there.sha256
-    {
-        let expected = format!("the weights of the record (SHA-256 {})", there.sha256);
-        let path = args.source_weights.clone().unwrap_or_default();
-        return Err(MootError::Input {
-            path,
-            line: None,
-            expected,
-            found: format!("others (SHA-256 {})", here.sha256),
-        });
-    }
-    let replay = Replay::new(&record, weights.as_ref().map(|(weights, _)| weights))?;
-    let (questions, report) = replay.run()?;
-    if let Some(output) = &args.output {
-        Writer::write_new(output, &replay.header(&ledger.chain), |writer| {
-            writer.append_run(&questions, record.is_whole(&ledger))
-        })?;
-    }
+    let Args { record, output, source_weights, .. } = args;
+    let options =
+        ReplayOptions { record: record.clone(), source_weights: source_weights.clone(), output: output.clone() };
+    let ReplayReport { files, report } = options.replay()?;
     if args.json {
-        let object = json!({ "files": replay.files, "report": report });
+        let object = json!({ "files": files, "report": report });
         return output::print(&format!("{}\n", escape::json(&object.to_string())));
     }
-    output::print(&text(&replay.files, &report))
+    output::print(&text(&files, &report))
 }
 
 fn text(files: &[String], report: &Report) -> String {

@@ -8,10 +8,8 @@ use crate::cli::terminal::output;
 use crate::cli::terminal::{bar, tell};
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::{Ledger, Record};
-use crate::eval::verify::{Report, Sample};
-use crate::llm::Capabilities;
-use crate::workspace::models::Purpose;
-use crate::workspace::{Phase, PlanOptions, start};
+use crate::eval::verify::Report;
+use crate::workspace::VerifyOptions;
 use indicatif::ProgressBar;
 use std::path::PathBuf;
 
@@ -67,20 +65,14 @@ pub fn run(args: &Args) -> Result<()> {
     if !ledger.altered.is_empty() || args.hashes {
         return hashes(args, &record, &ledger);
     }
-    let sample = Sample::draw(&record, args.sample, args.seed)?;
-    let roles: Vec<&str> = sample.roles().map(|(role, _)| role).collect();
-    let model = args.model.clone().unwrap_or_else(|| {
-        let named = sample.roles().map(|(role, model)| format!("{role}={}", model.name));
-        named.collect::<Vec<_>>().join(",")
-    });
-    let think = record.header.settings.think;
-    let purpose = Purpose { method: &record.header.method, roles: &roles, needs: Capabilities::default() };
-    let options = PlanOptions { model, runtime: args.runtime.options(), ..PlanOptions::default() };
-    let llm = start(&options, purpose, think, &control)?;
-    sample.check(&llm)?.iter().for_each(|note| tell(&format!("note: {note}")));
-    control.watch.phase(Phase::Working);
+    let options = VerifyOptions {
+        sample: args.sample,
+        seed: args.seed,
+        model: args.model.clone(),
+        runtime: args.runtime.options(),
+    };
     let bar = bar(0, "{bar:24} {pos}/{len} replies  {eta} left").unwrap_or_else(ProgressBar::hidden);
-    let report = sample.ask_again(&llm, &mut |done, total| {
+    let report = options.verify(&record, &control, &mut |done, total| {
         bar.set_length(total as u64);
         bar.set_position(done as u64);
     });

@@ -5,6 +5,7 @@ pub mod chart;
 pub mod check;
 pub mod compare;
 pub mod computed_slices;
+pub mod corrections;
 pub mod datasets;
 pub mod dry;
 pub mod fit;

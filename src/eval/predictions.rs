@@ -115,6 +115,7 @@ fn header() -> Header {
         embedder: None,
         replayed: None,
         forked: None,
+        corrected: None,
         reused: Vec::new(),
     }
 }

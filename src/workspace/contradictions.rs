@@ -36,6 +36,14 @@ impl Workspace {
         Ok(Self { llm, retriever, reranker, classifier, embedder, weights, wanted, asked, control, plan })
     }
 
+    /// This workspace for a comparison: the models and the embedder that are open, with a control of its own.
+    ///
+    /// # Errors
+    /// As [`Workspace::share`].
+    pub fn share_contradictions(&self, control: &Control) -> Result<Self> {
+        self.share(comparing(PlanOptions::default()), false, control)
+    }
+
     /// Compares the documents of `folder` with each other. Without an embedder, pairs are found by words alone.
     ///
     /// # Errors
@@ -49,7 +57,7 @@ impl Workspace {
 }
 
 /// `options` for a plan that compares documents. A plan needs a method; this one is not run.
-pub(crate) fn comparing(options: PlanOptions) -> PlanOptions {
+fn comparing(options: PlanOptions) -> PlanOptions {
     let method = MethodOptions { name: Some(conflict_score::ROW.name.to_owned()), ..options.method };
     PlanOptions { method, ..options }
 }

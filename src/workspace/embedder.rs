@@ -28,6 +28,12 @@ pub struct EmbedderOptions {
     pub offline: bool,
 }
 
+impl Default for EmbedderOptions {
+    fn default() -> Self {
+        Self { name: None, device: "cpu".into(), offline: false }
+    }
+}
+
 impl EmbedderOptions {
     /// The name for a new index.
     #[must_use]

@@ -291,6 +291,7 @@ impl MethodPlan {
             wanted: retriever.map(|_| self.method.method.wanted(tools.wanted.clone())),
             replayed: None,
             forked: None,
+            corrected: None,
             reused: Vec::new(),
             embedder: tools.embedder.filter(|_| row.needs.embedder).map(|embedder| embedder.identity().to_owned()),
             classifier: classifier.map(|classifier| classifier.identity().clone()),

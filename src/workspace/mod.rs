@@ -3,6 +3,10 @@
 //!
 //! A face (the command line, a server, a program) does three things: it fills [`PlanOptions`], opens the plan, and shows what
 //! [`Watch`] and an [`Observer`] receive. `examples/face.rs` is one, and uses this module alone.
+//!
+//! Work that answers no question has options of its own: [`IndexOptions`] build, extend and update an index, [`VerifyOptions`]
+//! make the calls of a record again, [`ReplayOptions`] read a record again without a model, [`EstimateOptions`] weigh sources,
+//! and a [`Reproduction`] is a paper's table.
 
 mod changed;
 mod conflict;
@@ -11,7 +15,9 @@ mod control;
 mod corpus;
 mod documents;
 mod embedder;
+mod estimation;
 mod fork;
+mod index_build;
 mod index_state;
 mod indexing;
 mod inline;
@@ -23,28 +29,30 @@ mod plan;
 mod prompt_variants;
 mod ranges;
 mod recorded;
+mod replay;
+mod reproduction;
 mod reranker;
 mod run;
 mod shared;
 mod single;
 mod source_trials;
 mod spelling;
+mod verification;
 
 pub use changed::Changed;
 pub(crate) use conflict::{CONFLICT, JUDGE, by_hand, labelled, of_answer};
-pub(crate) use contradictions::comparing;
 pub use contradictions::contradictions_cache;
 pub use control::{Control, Phase, Unwatched, Watch};
 pub(crate) use corpus::note_undated;
-pub(crate) use embedder::note_truncated;
 pub use embedder::{DEFAULT_EMBEDDER, EmbedderOptions};
+pub use estimation::EstimateOptions;
 pub use fork::HeldFork;
+pub use index_build::{IndexOptions, IndexUpdate, Indexed};
 pub(crate) use index_state::{Compared, counted, note as note_state};
 pub use indexing::{ListedCorpus, note_pdf_workers};
 pub use inline::{InlineDocument, InlineRead};
 pub use method::MethodPlan;
 pub use opened::Workspace;
-pub(crate) use opened::start;
 pub use options::{
     ClassifierOptions, CorpusOptions, DEFAULT_MODEL, DocumentOptions, MethodOptions, PlanOptions, RunOptions,
 };
@@ -52,6 +60,8 @@ pub use plan::Plan;
 pub(crate) use prompt_variants::PromptVariants;
 pub(crate) use ranges::{MAX_BYTES, MAX_COUNT, MAX_SECONDS};
 pub use recorded::Recorded;
+pub use replay::{ReplayOptions, ReplayReport};
+pub use reproduction::Reproduction;
 pub use reranker::RerankerOptions;
 pub(crate) use reranker::note_reranked;
 pub use run::{DryRun, Recording, RunReport, model_label};
@@ -61,6 +71,7 @@ pub(crate) use source_trials::{SourceTrial, SourceTrials};
 #[cfg(test)]
 pub(crate) use spelling::SPELLINGS;
 pub use spelling::{field_of, field_of_message};
+pub use verification::VerifyOptions;
 
 pub use crate::protocol::ctx::{Observer, Silent};
 pub use crate::transcript::CallRecord;

@@ -52,7 +52,7 @@ impl Recorded {
         let method = MethodPlan {
             method: fork::method_of(&record)?,
             settings: header.settings.clone(),
-            weights: weights(&options, &record)?,
+            weights: weights(options.method.source_weights.as_deref(), &record)?,
         };
         for file in fork::other_files(header, &method.method) {
             control
@@ -80,8 +80,8 @@ impl Recorded {
 }
 
 /// The source weights, which must be those of the record.
-pub(super) fn weights(options: &PlanOptions, record: &Record) -> Result<Option<(SourceWeights, WeightsIdentity)>> {
-    let given = options.method.source_weights.as_deref().map(SourceWeights::read).transpose()?;
+pub(super) fn weights(given: Option<&Path>, record: &Record) -> Result<Option<(SourceWeights, WeightsIdentity)>> {
+    let given = given.map(SourceWeights::read).transpose()?;
     let found = given.as_ref().map(|(_, identity)| identity.sha256.as_str());
     let recorded = record.header.weights.as_ref().map(|identity| identity.sha256.as_str());
     if found == recorded {

@@ -104,7 +104,7 @@ impl Workspace {
         let method = MethodPlan {
             method: fork::method_of(record)?,
             settings: header.settings.clone(),
-            weights: weights(self.plan.options(), record)?,
+            weights: weights(self.plan.options().method.source_weights.as_deref(), record)?,
         };
         let options = PlanOptions { model: self.plan.options().model.clone(), ..PlanOptions::default() };
         let shared = self.on_what_is_open(Plan::again(options, method)?, self.retriever.clone(), control)?;

@@ -66,7 +66,8 @@ impl SourceTrial {
         self.folder.join(format!("{name}.record.jsonl"))
     }
 
-    /// Estimates the weights from the record of all sources, as `moot sources estimate` does.
+    /// Estimates the weights from the record of all sources. A trial in which no source answered anything goes on with equal
+    /// weights, where `EstimateOptions::estimate` refuses.
     fn weigh(&self) -> Result<()> {
         let record = Record::read(&self.record("estimate"))?;
         let answers = record.questions.iter().map(|q| answers_of(q, Some(align::LEAST), Compared::default())).collect();

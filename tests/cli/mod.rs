@@ -3,6 +3,7 @@
 mod again;
 mod bad_input;
 mod conflict;
+mod conflict_correct;
 mod conflict_weights;
 mod contradictions;
 mod corpus;

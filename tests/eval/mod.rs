@@ -61,6 +61,7 @@ pub(crate) fn header() -> Header {
         embedder: None,
         replayed: None,
         forked: None,
+        corrected: None,
         reused: vec![],
     }
 }

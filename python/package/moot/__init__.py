@@ -20,6 +20,7 @@ import sys as _sys
 from moot import _moot
 from moot.answers import Answer, Call, Conflict, Event, Listed, Reply, Said, Stand, Usage
 from moot.assessments import Assessment, Claim, Evidence, Quote, Scores, Unsupported
+from moot.contradictions import Contradictions, Finding, Side, Statement, Subject
 from moot.documents import Document
 from moot.engine import Engine, RunReport
 from moot.errors import (
@@ -46,11 +47,13 @@ __all__ = [
     "Conclusion",
     "Conflict",
     "Context",
+    "Contradictions",
     "Document",
     "Engine",
     "Event",
     "Evidence",
     "FileError",
+    "Finding",
     "InputError",
     "Interrupted",
     "Listed",
@@ -68,7 +71,10 @@ __all__ = [
     "RunReport",
     "Said",
     "Scores",
+    "Side",
     "Stand",
+    "Statement",
+    "Subject",
     "Supported",
     "Unsupported",
     "Usage",

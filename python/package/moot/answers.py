@@ -212,13 +212,13 @@ class Event:
 
     kind: str
     """`note`, `opening`, `fetching`, `indexing`, `running`, `stage`, `call`, `document`, `retrieval`, `entailment`,
-    `embedding`, `failure` or `fallback`."""
+    `embedding`, `failure` or `fallback`; of a comparison `documents`, `reading`, `embedding`, `pairs`, `labelling`."""
     name: str | None = None
     """Of a model or a document."""
     text: str | None = None
     """A line for readers, or the text of a document."""
     done: int | None = None
-    """Bytes fetched, passages indexed, questions answered."""
+    """Bytes fetched, passages indexed, questions answered, pairs labelled."""
     total: int | None = None
     """Of so many."""
     stage: int | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -14,6 +15,7 @@ from moot import _moot
 from moot._json import plain, read
 from moot.answers import Answer, Event, Reply, Usage
 from moot.assessments import Assessment
+from moot.contradictions import Contradictions
 from moot.documents import Documents, given
 from moot.errors import of
 from moot.methods import Method
@@ -219,6 +221,31 @@ class Engine:
         ears = _Ears(on_event)
         assessment = json.loads(self._engine.conflict(json.dumps(request), ears))
         return read(Assessment, {**assessment, "notes": [*assessment.get("notes", []), *ears.notes]})
+
+    def contradictions(
+        self, documents: Path | Documents, *, least: float = 0.5, on_event: OnEvent | None = None
+    ) -> Contradictions:
+        """Compares documents with each other, without a question: where they contradict each other, with quotes.
+
+        Args:
+            documents: A file or folder, or a list as for `ask`. Work on files and folders alone is kept in the cache: after
+                an interruption the same call goes on.
+            least: The least probability of what is reported, from 0 to 1.
+            on_event: Receives each `Event`, in this thread.
+
+        Raises:
+            OptionError, InputError: Fewer than two documents, documents without sentences, or a `least` out of range.
+
+        >>> found = engine.contradictions(["The ferry opened in 1968.", "The ferry opened in 1931."], least=0)
+        >>> found.counts.documents
+        2
+        """
+        if isinstance(documents, (str, os.PathLike)):
+            documents = [pathlib.Path(documents)]
+        request = {"documents": given(documents), "least": least}
+        ears = _Ears(on_event)
+        report = json.loads(self._engine.contradictions(json.dumps(request), ears))
+        return read(Contradictions, {**report, "notes": [*report.get("notes", []), *ears.notes]})
 
     def run(
         self,

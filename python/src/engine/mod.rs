@@ -1,6 +1,7 @@
 //! The engine of the package: models that are opened once, and what is asked of them.
 
 mod asked;
+mod compared;
 pub(crate) mod generated;
 mod run;
 
@@ -62,6 +63,14 @@ impl Engine {
         let work = Work::new(&self.cancel);
         let (control, teller) = (work.control.clone(), work.teller.clone());
         work.wait(py, tell, false, move || asked::conflict(&workspace, request, &control, &teller))
+    }
+
+    /// Compares documents with each other.
+    fn contradictions(&self, py: Python<'_>, request: &str, tell: &Bound<'_, PyAny>) -> PyResult<String> {
+        let (request, workspace) = (errors::read::<compared::Request>(py, request)?, self.open(py)?);
+        let work = Work::new(&self.cancel);
+        let (control, teller) = (work.control.clone(), work.teller.clone());
+        work.wait(py, tell, false, move || compared::contradictions(&workspace, request, &control, &teller))
     }
 
     /// Answers a dataset by methods, each a name or an object of `moot.Method`.

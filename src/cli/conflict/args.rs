@@ -1,7 +1,7 @@
 //! The arguments of `moot conflict`.
 
-use super::calibrate;
-use crate::assess::Neither;
+use super::printed::{Counted, Form};
+use super::{calibrate, correct};
 use crate::cli::args::{Switches, corpus, model, values};
 use crate::error::Result;
 use crate::files::outputs::InputPath;
@@ -80,19 +80,8 @@ pub struct Args {
 pub enum Subcommand {
     /// Fit the weights of scored labels to a record of labelled claims
     Calibrate(calibrate::Args),
-}
-
-/// Output format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// For a terminal
-    Text,
-    /// One JSON object
-    Json,
-    /// Markdown
-    Markdown,
-    /// One self-contained HTML page
-    Html,
+    /// Replace labels of a record by a person's
+    Correct(correct::Args),
 }
 
 /// Claims that make the command fail.
@@ -102,24 +91,6 @@ pub enum FailOn {
     Contradicted,
     /// A claim without a supporter
     Unsupported,
-}
-
-/// How claims with neither supporters nor contradictors count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Counted {
-    /// Left out of the mean
-    LeftOut,
-    /// As a ratio of 0
-    Zero,
-}
-
-impl From<Counted> for Neither {
-    fn from(counted: Counted) -> Self {
-        match counted {
-            Counted::LeftOut => Self::LeftOut,
-            Counted::Zero => Self::Zero,
-        }
-    }
 }
 
 impl Args {

@@ -2,24 +2,24 @@
 
 mod args;
 pub mod calibrate;
+pub mod correct;
 mod input;
+mod printed;
 
-pub use args::{Args, Counted, FailOn, Form, Subcommand};
+pub use args::{Args, FailOn, Subcommand};
+pub use printed::{Counted, Form};
 
-use crate::assess::{Assessment, html, markdown};
-use crate::cli::claims;
+use crate::assess::Assessment;
 use crate::cli::terminal::columns::printable;
-use crate::cli::terminal::{bar, interrupt, output, tell};
+use crate::cli::terminal::{bar, interrupt, tell};
 use crate::error::{MootError, Result};
-use crate::escape;
 use crate::files::outputs;
-use crate::methods::conflict_score::ROW;
 use crate::protocol::ctx::Observer;
-use crate::protocol::labelling::settings;
-use crate::transcript::{CallRecord, QuestionRecord};
+use crate::transcript::CallRecord;
 use crate::workspace::{Plan, Workspace};
 use indicatif::ProgressBar;
 use input::Input;
+use printed::print;
 use std::path::Path;
 
 /// Labels and prints.
@@ -28,8 +28,10 @@ use std::path::Path;
 /// A text, documents, a record or a model that cannot be used; a text without words; a single document without a text; a call
 /// that failed.
 pub fn run(args: &Args) -> Result<()> {
-    if let Some(Subcommand::Calibrate(args)) = &args.command {
-        return calibrate::run(args);
+    match &args.command {
+        Some(Subcommand::Calibrate(args)) => return calibrate::run(args),
+        Some(Subcommand::Correct(args)) => return correct::run(args),
+        None => {}
     }
     let control = interrupt::listen()?;
     let plan = Plan::of(args.options()?, &control)?;
@@ -61,7 +63,8 @@ pub fn run(args: &Args) -> Result<()> {
     let record = workspace.conflict(&question, args.output.as_deref(), &watch);
     watch.bar.finish_and_clear();
     workspace.note_counts();
-    print(args, &record?, &workspace.header().model_of(settings::ROLE).name)
+    let assessment = print(args.format, args.neither, &record?, &workspace.header())?;
+    passed(&args.fail_on, &assessment)
 }
 
 /// Fails if the claims are as `--fail-on` forbids.
@@ -72,30 +75,6 @@ fn passed(on: &[FailOn], assessment: &Assessment) -> Result<()> {
         FailOn::Unsupported => scores.contradicted + scores.neither > 0,
     });
     if fails { Err(MootError::Differ) } else { Ok(()) }
-}
-
-/// Prints the assessment, and fails as `--fail-on` says; `model` is the labeller's, as far as it labelled.
-fn print(args: &Args, record: &QuestionRecord, model: &str) -> Result<()> {
-    let mut assessment = Assessment::of(record, args.neither.into())
-        .ok_or_else(|| MootError::Usage(format!("{} concluded no claims (bug)", ROW.name)))?;
-    if assessment.labelled_by.iter().any(|(by, _)| by == settings::ROLE) {
-        assessment.model = printable(model);
-    }
-    output::print(&match args.format {
-        Form::Text => claims::page(&assessment, record, output::columns()),
-        Form::Markdown => markdown::page(&assessment),
-        // A page keeps marks of writing direction, which a browser needs.
-        Form::Html => {
-            let _ = output::write(html::page(&assessment).as_bytes())?;
-            return passed(&args.fail_on, &assessment);
-        }
-        Form::Json => {
-            let json = serde_json::to_string_pretty(&assessment);
-            let json = json.map_err(|e| MootError::Usage(format!("the assessment cannot be JSON: {e} (bug)")))?;
-            escape::json(&json) + "\n"
-        }
-    })?;
-    passed(&args.fail_on, &assessment)
 }
 
 /// Counts calls on a terminal while they are made.

@@ -1,10 +1,10 @@
 //! Arguments of a corpus that is indexed.
 
+use crate::cli::args::embedder::EmbedderArgs;
 use crate::cli::args::values;
-use crate::error::Result;
-use crate::retrieval::chunk::{Chunking, Overlap};
-use crate::retrieval::corpus::{Corpus, listed_endings};
-use crate::workspace::ListedCorpus;
+use crate::retrieval::corpus::listed_endings;
+use crate::workspace::IndexOptions;
+use std::path::Path;
 
 /// A corpus and how it is split.
 #[derive(Debug, clap::Args)]
@@ -28,12 +28,16 @@ fn corpus_help() -> String {
 }
 
 impl IndexedArgs {
-    /// Lists the files.
-    ///
-    /// # Errors
-    /// Paths without files; an overlap that leaves no room for new text.
-    pub fn open(&self) -> Result<ListedCorpus> {
-        let chunking = Chunking::new(self.words, Overlap::Words(self.overlap))?;
-        Ok(ListedCorpus::new(Corpus::open(&self.corpus)?, &self.corpus, chunking))
+    /// As the workspace takes them, for the index in `dir`.
+    pub(super) fn options(&self, dir: &Path, memory: usize, embedder: &EmbedderArgs) -> IndexOptions {
+        IndexOptions {
+            dir: dir.to_owned(),
+            corpus: self.corpus.clone(),
+            words: self.words,
+            overlap: self.overlap,
+            memory,
+            embedder: embedder.options(),
+            ..IndexOptions::default()
+        }
     }
 }

@@ -1,12 +1,12 @@
-//! The arguments of `moot lab reproduce`, and where its records are.
+//! The arguments of `moot lab reproduce`.
 
 use crate::cli::args::corpus;
 use crate::cli::args::model;
 use crate::cli::args::values;
-use crate::eval::reproduce::{Needed, PaperTable, Row};
-use crate::workspace::model_label;
+use crate::eval::reproduce::PaperTable;
+use crate::workspace::{MethodOptions, PlanOptions, RunOptions};
 use clap::ValueEnum;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -94,10 +94,33 @@ pub enum Format {
     Json,
 }
 
-/// The record of a row on a dataset by the model. Rows of a paper's tables that are equal runs have one record.
-pub(super) fn record_path(folder: &Path, table: &PaperTable, row: &Row, needed: &Needed, args: &Args) -> PathBuf {
-    let model = model_label(&args.model.name());
-    let preset = args.preset.as_ref().filter(|preset| row.has(preset));
-    let name = preset.map_or_else(|| row.record(), |preset| format!("{}+{preset}", row.record()));
-    folder.join(format!("{}.{}.{name}.{model}.jsonl", table.key(), needed.name))
+impl Args {
+    /// As the workspace takes them, for `table`.
+    pub(super) fn options(&self, table: &PaperTable) -> PlanOptions {
+        let run = RunOptions {
+            limit: self.limit,
+            sample: self.sample,
+            sample_seed: self.sample_seed,
+            in_flight: self.in_flight,
+            retry_errors: self.retry_errors,
+            reuse: self.reuse.clone(),
+            ..RunOptions::default()
+        };
+        let method = MethodOptions {
+            preset: self.preset.clone(),
+            prompts: self.prompts.clone(),
+            source_weights: self.source_weights.clone(),
+            max_tokens: self.max_tokens.unwrap_or(table.max_tokens),
+            ..MethodOptions::default()
+        };
+        PlanOptions {
+            corpus: self.retrieve.options(),
+            classifier: self.classifier.options(),
+            method,
+            model: self.model.name(),
+            runtime: self.model.runtime.options(),
+            run: Some(run),
+            ..PlanOptions::default()
+        }
+    }
 }

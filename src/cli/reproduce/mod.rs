@@ -1,23 +1,19 @@
 //! `moot lab reproduce`: a paper's table or figure, what it needs, and our numbers next to the published ones.
 
 mod args;
-mod rows;
 mod text;
 
 pub use args::{Args, Format};
 
-use crate::cli::terminal::interrupt;
-use crate::cli::terminal::output;
-use crate::cli::terminal::tell;
+use crate::cli::terminal::runs::print_reports;
+use crate::cli::terminal::{interrupt, output, tell};
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::tables::{csv_rows, markdown_table};
-use crate::eval::record::reader::Record;
-use crate::eval::reproduce::{Beside, PaperTable, beside, derived, drawn, tables};
+use crate::eval::reproduce::{Beside, PaperTable, derived, drawn, tables};
 use crate::eval::scores::aligned;
 use crate::files::outputs;
-use crate::workspace::{Control, JUDGE, PlanOptions, labelled};
-use args::record_path;
+use crate::workspace::Reproduction;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,31 +25,21 @@ use std::path::{Path, PathBuf};
 pub fn run(args: &Args) -> Result<()> {
     let Some(name) = &args.table else { return output::print(&list()) };
     let table = PaperTable::named(name)?;
-    let rows = table.rows(&args.row)?;
-    let data = data(table, &args.data)?;
+    let reproduction = Reproduction::new(table, args.row.clone(), data(table, &args.data)?, args.options(table))?;
+    let folder = args.output.as_deref();
     let mut unanswered = None;
-    // One for all that runs: a process listens for Ctrl-C once.
-    let control = if data.is_empty() { None } else { Some(interrupt::listen()?) };
-    if let Some((folder, control)) = args.output.as_ref().zip(control.as_ref()) {
-        match rows::run(args, table, &rows, &data, (folder, control)) {
-            Err(error @ MootError::Unanswered { .. }) => unanswered = Some(error),
-            ended => ended?,
-        }
+    // Without data nothing runs, so there is nothing to interrupt.
+    let control = if args.data.is_empty() { None } else { Some(interrupt::listen()?) };
+    if let Some((folder, control)) = folder.zip(control.as_ref()) {
+        unanswered = print_reports(reproduction.run(folder, control)?);
     }
-    let judged = Judged::of(table, args, control.as_ref());
-    let none = || Ok(None);
-    let all = beside(table, &|row, needed| {
-        let read = |folder: &PathBuf| judged.recorded(&record_path(folder, table, row, needed, args));
-        args.output.as_ref().map_or_else(none, read)
-    })?;
-    if let Some(folder) = &args.output {
-        draw(table, &all, folder)?;
-    }
+    let all = reproduction.beside(folder, control.as_ref())?;
+    folder.map_or(Ok(()), |folder| draw(table, &all, folder))?;
     let derived = derived(table, &all);
     output::print(&match args.format {
         Format::Terminal => {
             let numbers = escape::lines(&aligned(&text::cells(&all, &derived)));
-            text::described(table, args, &data)? + "\n" + &numbers + &text::footnotes(&all)
+            text::described(&reproduction)? + "\n" + &numbers + &text::footnotes(&all)
         }
         Format::Markdown => markdown_table(&text::cells(&all, &derived)) + &text::footnotes(&all),
         Format::Csv => csv_rows(&text::cells(&all, &derived))?,
@@ -100,26 +86,4 @@ fn data(table: &PaperTable, typed: &[String]) -> Result<BTreeMap<&'static str, P
         }
     }
     Ok(files)
-}
-
-/// How records are read: as they are, or with the verdicts of a judge.
-struct Judged<'a>(Option<(&'a Args, &'a Control)>);
-
-impl<'a> Judged<'a> {
-    /// With verdicts where a column of `table` needs them, and `control` says that those that are missing may be asked for.
-    fn of(table: &PaperTable, args: &'a Args, control: Option<&'a Control>) -> Self {
-        let judges = table.columns.iter().any(|column| ["truthful", "informative"].contains(&column.metric));
-        Self(control.filter(|_| judges).map(|control| (args, control)))
-    }
-
-    fn recorded(&self, path: &Path) -> Result<Option<Record>> {
-        if !path.exists() {
-            return Ok(None);
-        }
-        let record = Record::read(path)?;
-        let Some((args, control)) = &self.0 else { return Ok(Some(record)) };
-        let options =
-            PlanOptions { model: args.model.name(), runtime: args.model.runtime.options(), ..PlanOptions::default() };
-        Ok(labelled(vec![record], JUDGE, &options, control)?.pop())
-    }
 }

@@ -1,13 +1,11 @@
 //! A table in text: what it needs, its numbers, and how rows differ from the paper.
 
-use super::args::Args;
-use super::rows;
 use crate::cli::terminal::columns::printable;
 use crate::error::Result;
 use crate::escape;
-use crate::eval::reproduce::{Beside, DerivedBeside, PaperTable};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use crate::eval::reproduce::{Beside, DerivedBeside};
+use crate::workspace::Reproduction;
+use std::path::Path;
 
 /// A path as text.
 pub(super) fn path(path: &Path) -> String {
@@ -15,13 +13,14 @@ pub(super) fn path(path: &Path) -> String {
 }
 
 /// Paper, settings, datasets and methods, each with its file or with what is missing.
-pub(super) fn described(table: &PaperTable, args: &Args, data: &BTreeMap<&'static str, PathBuf>) -> Result<String> {
+pub(super) fn described(reproduction: &Reproduction) -> Result<String> {
+    let table = reproduction.table();
     let mut text = format!("{}: {}\n", table.paper, table.about);
     table.settings.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
     text.push_str(&format!("  at most {} new tokens a reply (--max-tokens)\n", table.max_tokens));
     text.push_str("Datasets\n");
     for needed in table.data {
-        let found = match data.get(needed.name) {
+        let found = match reproduction.data().get(needed.name) {
             Some(file) => format!("found: {}", path(file)),
             None => format!("missing: {} (--data {}=FILE)", needed.get, needed.name),
         };
@@ -29,7 +28,7 @@ pub(super) fn described(table: &PaperTable, args: &Args, data: &BTreeMap<&'stati
     }
     text.push_str("Methods (--row NAME)\n");
     for row in table.rows {
-        let lacking = rows::lacks(table, row, args)?;
+        let lacking = reproduction.lacks(row)?;
         let missing = (!lacking.is_empty()).then(|| format!("missing: needs {}", lacking.join(" and ")));
         let more = [row.needs, row.note].into_iter().filter(|more| !more.is_empty()).map(str::to_owned);
         let more = missing.into_iter().chain(more).map(|more| format!(" ({more})")).collect::<String>();

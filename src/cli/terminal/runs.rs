@@ -2,20 +2,12 @@
 
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::progress::tell;
-use crate::error::{MootError, Result};
+use crate::error::MootError;
 use crate::eval::answers::Outcome;
 use crate::eval::runner::Progress;
 use crate::units::plural;
-use crate::workspace::{Control, Plan, PlanOptions, Recording, RunReport, Workspace};
+use crate::workspace::RunReport;
 use std::path::Path;
-
-/// Makes the records of `batches` and prints their reports. An error of questions that were not answered comes last.
-pub(in crate::cli) fn make(options: PlanOptions, batches: Vec<Vec<Recording>>, control: &Control) -> Result<()> {
-    let workspace = Workspace::open(Plan::of_batches(options, batches)?, control)?;
-    let reports = workspace.run()?;
-    workspace.note_counts();
-    print_reports(reports).map_or(Ok(()), Err)
-}
 
 /// Prints each report; the first error of questions that were not answered.
 pub(in crate::cli) fn print_reports(reports: Vec<RunReport>) -> Option<MootError> {

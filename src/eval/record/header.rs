@@ -77,6 +77,9 @@ pub struct Header {
     /// Of a forked debate (`moot record fork`), its origin and its change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<Forked>,
+    /// Of a record whose labels a person corrected (`moot conflict correct`), its origin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrected: Option<Corrected>,
     /// The last hash of each record whose replies were reused (`moot run --reuse`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reused: Vec<String>,
@@ -112,6 +115,17 @@ pub struct Forked {
     pub round: usize,
     /// What was changed, in words: "without document 3, notes.txt".
     pub change: String,
+}
+
+/// The record whose labels were corrected.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Corrected {
+    /// The hash of its last line; empty for versions 1 and 2.
+    pub chain: String,
+    /// Hex SHA-256 of the file of corrections.
+    pub sha256: String,
+    /// Labels that it gave.
+    pub labels: usize,
 }
 
 /// The dataset whose questions were asked.

@@ -13,7 +13,7 @@ mod shape;
 mod storage;
 pub mod writer;
 
-pub use header::{DatasetIdentity, Forked, Header, INLINE, Replayed, VERSION, is_record};
+pub use header::{Corrected, DatasetIdentity, Forked, Header, INLINE, Replayed, VERSION, is_record};
 pub use lines::Chain;
 pub use method::RecordedMethod;
 pub use reader::Reader;

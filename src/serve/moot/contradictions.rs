@@ -8,7 +8,6 @@ use crate::serve::moot::given::{self, GivenDocument};
 use crate::serve::moot::sink::Sink;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run, run_streamed};
-use crate::workspace::{PlanOptions, comparing};
 use axum::Json;
 use axum::body::Body as Raw;
 use axum::extract::State as Extract;
@@ -64,7 +63,7 @@ pub(in crate::serve) fn found(state: &State, body: Body, cancel: &Cancel, sink: 
     let folder = Folder::of(&documents);
     let folder = folder.map_err(|_| Refusal::field("documents", "sentences that state something", "none"))?;
     let (control, lines) = ask::control(cancel, sink);
-    let workspace = state.workspace()?.share(comparing(PlanOptions::default()), false, &control)?;
+    let workspace = state.workspace()?.share_contradictions(&control)?;
     let options = Options { least, ..Options::default() };
     let told = Told { sink: sink.clone(), cancel: cancel.clone() };
     let report = workspace.contradictions(&folder, &options, &told);
