@@ -187,8 +187,12 @@ def test_claims_are_labelled(engine: moot.Engine) -> None:
     assert raised.value.field == "text"
 
 
-def test_documents_are_compared(engine: moot.Engine, tmp_path: Path) -> None:
-    texts = ["The ferry of Brackwater opened in 1968.", {"text": "The ferry of Brackwater opened in 1931.", "source": "Guild"}]
+def test_documents_are_compared(engine: moot.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOOT_CACHE", str(tmp_path / "cache"))
+    texts: list[str | dict[str, str]] = [
+        "The ferry of Brackwater opened in 1968.",
+        {"text": "The ferry of Brackwater opened in 1931.", "source": "Guild"},
+    ]
     heard: list[moot.Event] = []
     found = engine.contradictions(texts, least=0, on_event=heard.append)
     [finding] = found.findings
@@ -196,14 +200,19 @@ def test_documents_are_compared(engine: moot.Engine, tmp_path: Path) -> None:
     assert finding.sides[1].statements[0].source == "Guild" and found.documents[1].source == "Guild"
     assert found.counts.pairs == 1 and [event.total for event in heard if event.kind == "labelling"][-1] == 1
     # Texts have no place in the cache; files have lines.
-    for name, text in [("a.txt", "Opening\n\nThe ferry of Brackwater opened in 1968."), ("b.txt", "The ferry of Brackwater opened in 1931.")]:
-        (tmp_path / name).write_text(text)
-    [finding] = engine.contradictions(tmp_path, least=0).findings
-    assert [side.statements[0].line for side in finding.sides] == [3, 1]
+    assert not (tmp_path / "cache").exists()
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.txt").write_text("Opening\n\nThe ferry of Brackwater opened in 1968.")
+    (folder / "b.txt").write_text("The ferry of Brackwater opened in 1931.")
+    first = engine.contradictions(folder, least=0)
+    assert [side.statements[0].line for side in first.findings[0].sides] == [3, 1]
+    again = engine.contradictions(folder, least=0)
+    assert (first.counts.calls > 0, again.counts.calls, again.groups) == (True, 0, first.groups)
     with pytest.raises(moot.OptionError, match="least: expected a probability from 0 to 1, found 2") as raised:
         engine.contradictions(texts, least=2)
     assert raised.value.field == "least"
-    with pytest.raises(moot.MootError, match="two"):
+    with pytest.raises(moot.MootError, match="expected at least 2 documents"):
         engine.contradictions(texts[:1])
 
 
