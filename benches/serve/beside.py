@@ -5,7 +5,8 @@
 
 Prompts are pieces of this repository's pages (docs/). Each round starts each server anew and measures
 
-    start       seconds from the program's start to the first answer of one token
+    start       seconds from the program's start to the first answer of one token; with --chats 0 this alone
+    start, CPU  CPU seconds of the server until then (Linux)
     apart       tokens/s of chats of 64 tokens, one client a slot; each chat has a document of its own
     shared      the same with one document for all chats
     first, new  seconds to the first token of a chat alone whose document is new, median of 5
@@ -45,6 +46,12 @@ def free_port():
         return listener.getsockname()[1]
 
 
+def cpu_seconds(pid):
+    """In user mode and in the kernel, by all threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 class Server:
     """A server that runs until the end of the block."""
 
@@ -74,6 +81,7 @@ class Server:
         self.model = json.loads(connection.getresponse().read())["data"][0]["id"]
         self.chat("Hello.", 1)
         self.start = time.monotonic() - self.started
+        self.start_cpu = cpu_seconds(self.process.pid)
 
     def __enter__(self):
         return self
@@ -121,7 +129,9 @@ def throughput(server, chats, slots):
 
 def measure(server, slots, chats):
     """Figures by name. Each measurement has documents of its own, so that none is in a cache already."""
-    pieces, figures = iter(documents(WORDS)), {"start": server.start}
+    pieces, figures = iter(documents(WORDS)), {"start": server.start, "start, CPU": server.start_cpu}
+    if chats == 0:
+        return figures
     apart = [asked(next(pieces), QUESTIONS[n % len(QUESTIONS)]) for n in range(chats)]
     one = next(pieces)
     shared = [asked(one, f"{QUESTIONS[n % len(QUESTIONS)]} ({n})") for n in range(chats)]

@@ -49,38 +49,16 @@ impl Model {
     pub fn load(weights: &Weights, options: &LoadOptions) -> Result<Self> {
         let path = weights.path();
         let spec = arch::spec(weights)?;
-        // The vocabulary first: it is quick to refuse, the weights are not quick to load.
-        let (tokenizer, template) = match weights {
-            Weights::Gguf(gguf) => {
-                let tokenizer = Tokenizer::from_gguf(gguf.metadata())?;
-                let template = ChatTemplate::from_gguf(gguf.metadata(), &tokenizer)?;
-                (tokenizer, template)
-            }
-            Weights::Safetensors(_) => {
-                let tokenizer = Tokenizer::from_dir(path)?;
-                let template = ChatTemplate::from_dir(path, &tokenizer)?;
-                (tokenizer, template)
-            }
-            Weights::Random(_) => {
-                let metadata = stand_in::metadata(path, spec.vocab)?;
-                let tokenizer = Tokenizer::from_gguf(&metadata)?;
-                let template = ChatTemplate::from_gguf(&metadata, &tokenizer)?;
-                (tokenizer, template)
-            }
-        };
-        let wrong = |field: &str, expected: String, found: String| {
-            Err(ModelError::Field { path: path.to_owned(), field: field.into(), expected, found })
-        };
-        if tokenizer.vocab_size() > spec.vocab {
-            let expected = format!("at most {} tokens, the rows of the embedding", spec.vocab);
-            return wrong("vocabulary", expected, tokenizer.vocab_size().to_string());
-        }
-        // Without an end-of-turn token every reply would run to its limit.
-        if tokenizer.eos_ids().is_empty() {
-            return wrong("end-of-text token", "the id of a token that ends a reply".into(), "none".into());
-        }
-        let decoder = Decoder::load(spec, weights, options)?;
-        Ok(Self { path: path.to_owned(), decoder, tokenizer, template })
+        // A vocabulary of 150,000 tokens takes a quarter of a second: on a thread of the pool, beside the weights. These stay
+        // on this thread, to which a GPU's context belongs.
+        let mut vocabulary = None;
+        let decoder = rayon::in_place_scope(|scope| {
+            scope.spawn(|_| vocabulary = Some(read_vocabulary(weights, spec.vocab)));
+            Decoder::load(spec.clone(), weights, options)
+        });
+        // Of two errors the vocabulary's, whatever the number of threads.
+        let (tokenizer, template) = vocabulary.expect("the scope ends after what it spawned (bug)")?;
+        Ok(Self { path: path.to_owned(), decoder: decoder?, tokenizer, template })
     }
 
     /// The ids of a conversation, up to where the assistant's next turn begins.
@@ -90,4 +68,39 @@ impl Model {
     pub fn prompt(&self, messages: &[Message], thinking: Thinking) -> Result<Vec<u32>> {
         self.tokenizer.encode_prompt(&self.template.render(messages, true, thinking)?)
     }
+}
+
+/// The tokenizer and the chat template that belong to `weights`, whose embedding has `rows` rows.
+fn read_vocabulary(weights: &Weights, rows: usize) -> Result<(Tokenizer, ChatTemplate)> {
+    let path = weights.path();
+    let (tokenizer, template) = match weights {
+        Weights::Gguf(gguf) => {
+            let tokenizer = Tokenizer::from_gguf(gguf.metadata())?;
+            let template = ChatTemplate::from_gguf(gguf.metadata(), &tokenizer)?;
+            (tokenizer, template)
+        }
+        Weights::Safetensors(_) => {
+            let tokenizer = Tokenizer::from_dir(path)?;
+            let template = ChatTemplate::from_dir(path, &tokenizer)?;
+            (tokenizer, template)
+        }
+        Weights::Random(_) => {
+            let metadata = stand_in::metadata(path, rows)?;
+            let tokenizer = Tokenizer::from_gguf(&metadata)?;
+            let template = ChatTemplate::from_gguf(&metadata, &tokenizer)?;
+            (tokenizer, template)
+        }
+    };
+    let wrong = |field: &str, expected: String, found: String| {
+        Err(ModelError::Field { path: path.to_owned(), field: field.into(), expected, found })
+    };
+    if tokenizer.vocab_size() > rows {
+        let expected = format!("at most {rows} tokens, the rows of the embedding");
+        return wrong("vocabulary", expected, tokenizer.vocab_size().to_string());
+    }
+    // Without an end-of-turn token every reply would run to its limit.
+    if tokenizer.eos_ids().is_empty() {
+        return wrong("end-of-text token", "the id of a token that ends a reply".into(), "none".into());
+    }
+    Ok((tokenizer, template))
 }

@@ -8,7 +8,8 @@ use llguidance::{Matcher, ParserFactory};
 use moot_models::Model;
 use moot_models::tokenizer::{Segment, Tokenizer};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::thread::Builder;
 
 /// Most compiled grammars kept.
 const MOST: usize = 64;
@@ -35,21 +36,32 @@ const FORCED_BYTES: usize = 128;
 pub(super) struct Grammars {
     model: Arc<Model>,
     /// `None` for a vocabulary without an end-of-turn token: no grammar could ever end there.
-    factory: Option<ParserFactory>,
+    eos: Option<u32>,
+    /// Computed on a thread of its own, which the first grammar waits for: a third of a second for 150,000 tokens.
+    tables: Arc<OnceLock<Tables>>,
     cache: Cache<Matcher>,
     compiled: usize,
 }
 
+/// The vocabulary as llguidance searches it, or why it refuses it.
+type Tables = std::result::Result<ParserFactory, String>;
+
 impl Grammars {
     /// # Errors
-    /// llguidance refuses the vocabulary.
+    /// The vocabulary has more bytes than the tables take.
     pub(super) fn new(model: Arc<Model>) -> Result<Self> {
         let tokenizer = &model.tokenizer;
-        let factory = match tokenizer.eos_id().or(tokenizer.eos_ids().first().copied()) {
-            Some(id) => Some(factory(tokenizer, id).map_err(|reason| refused("the vocabulary", &reason))?),
-            None => None,
-        };
-        Ok(Self { model, factory, cache: Cache::new(MOST, MOST_BYTES), compiled: 0 })
+        let eos = tokenizer.eos_id().or(tokenizer.eos_ids().first().copied());
+        let tables = Arc::new(OnceLock::new());
+        if let Some(eos) = eos {
+            let words = words(tokenizer).map_err(|reason| refused("the vocabulary", &reason))?;
+            let tables = tables.clone();
+            // Where the system allows no further thread, the first grammar computes them.
+            let _ = Builder::new().name("grammars".into()).spawn(move || {
+                tables.get_or_init(|| factory(&words, eos));
+            });
+        }
+        Ok(Self { model, eos, tables, cache: Cache::new(MOST, MOST_BYTES), compiled: 0 })
     }
 
     /// Grammars compiled so far.
@@ -60,12 +72,14 @@ impl Grammars {
     /// A fresh constraint at the grammar's beginning.
     ///
     /// # Errors
-    /// The grammar does not compile, or the vocabulary has no end-of-turn token.
+    /// The grammar does not compile, llguidance refuses the vocabulary, or it has no end-of-turn token.
     pub(super) fn start(&mut self, grammar: &Grammar) -> Result<Constraint> {
         let file = &grammar.name;
-        let Some(factory) = &self.factory else {
+        let Some(eos) = self.eos else {
             return Err(refused(file, "the model's vocabulary has no end-of-turn token, so no grammar can end"));
         };
+        let tables = self.tables.get_or_init(|| factory(&words(&self.model.tokenizer)?, eos));
+        let factory = tables.as_ref().map_err(|reason| refused("the vocabulary", reason))?;
         let matcher = match self.cache.get(&grammar.lark) {
             Some(matcher) => matcher.deep_clone(),
             None => {
@@ -91,16 +105,7 @@ fn compile(factory: &ParserFactory, grammar: &Grammar) -> Result<Matcher> {
     Ok(matcher)
 }
 
-fn factory(tokenizer: &Tokenizer, eos: u32) -> std::result::Result<ParserFactory, String> {
-    let words = words(tokenizer);
-    let bytes: usize = words.iter().map(Vec::len).sum();
-    if bytes > MOST_TOKEN_BYTES {
-        return Err(format!("expected at most {MOST_TOKEN_BYTES} bytes of tokens, found {bytes}"));
-    }
-    factory_over(&words, eos)
-}
-
-fn factory_over(words: &[Vec<u8>], eos: u32) -> std::result::Result<ParserFactory, String> {
+fn factory(words: &[Vec<u8>], eos: u32) -> Tables {
     let info = TokRxInfo::new(words.len() as u32, eos);
     let env = Arc::new(ApproximateTokEnv::new(TokTrie::from(&info, words)));
     let mut factory = ParserFactory::new_simple(&(env as _)).map_err(|e| e.to_string())?;
@@ -110,7 +115,10 @@ fn factory_over(words: &[Vec<u8>], eos: u32) -> std::result::Result<ParserFactor
 }
 
 /// The bytes of each token for the trie; none for a token that grammars do not offer.
-fn words(tokenizer: &Tokenizer) -> Vec<Vec<u8>> {
+///
+/// # Errors
+/// More bytes than the trie takes.
+fn words(tokenizer: &Tokenizer) -> std::result::Result<Vec<Vec<u8>>, String> {
     let bytes = |id| tokenizer.token_bytes(id).filter(|bytes| bytes.len() < LONGEST_TOKEN);
     let word = |id| match bytes(id) {
         // A marker byte that no UTF-8 text has keeps control tokens out of every text rule.
@@ -118,7 +126,12 @@ fn words(tokenizer: &Tokenizer) -> Vec<Vec<u8>> {
         Some(bytes) => bytes.to_vec(),
         None => Vec::new(),
     };
-    (0..tokenizer.vocab_size() as u32).map(word).collect()
+    let words: Vec<Vec<u8>> = (0..tokenizer.vocab_size() as u32).map(word).collect();
+    let bytes: usize = words.iter().map(Vec::len).sum();
+    if bytes > MOST_TOKEN_BYTES {
+        return Err(format!("expected at most {MOST_TOKEN_BYTES} bytes of tokens, found {bytes}"));
+    }
+    Ok(words)
 }
 
 fn refused(file: &str, reason: &(impl ToString + ?Sized)) -> MootError {
@@ -219,7 +232,7 @@ impl<T> Cache<T> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::{Cache, MOST_TOKEN_BYTES, Matcher, TokTrie, TopLevelGrammar, factory, factory_over, words};
+    use super::{Cache, MOST_TOKEN_BYTES, Matcher, TokTrie, TopLevelGrammar, factory, words};
     use moot_models::tokenizer::{SpecialTokens, Tokenizer};
     use std::path::Path;
 
@@ -242,11 +255,11 @@ mod tests {
     #[test]
     fn tokens_that_the_trie_cannot_hold_are_not_offered() {
         let tokenizer = vocabulary(&[1, 511, 512, 1024, 1025, 70_000].map(|times| "a".repeat(times)));
-        let lengths: Vec<usize> = words(&tokenizer).iter().map(Vec::len).collect();
+        let lengths: Vec<usize> = words(&tokenizer).unwrap().iter().map(Vec::len).collect();
         assert_eq!(lengths, [11, 1, 511, 0, 0, 0, 0, 0]);
-        assert!(factory(&tokenizer, 0).is_ok());
+        assert!(factory(&words(&tokenizer).unwrap(), 0).is_ok());
         let long: Vec<String> = (0..MOST_TOKEN_BYTES / 500 + 1).map(|id| format!("{id:0500}")).collect();
-        let refused = factory(&vocabulary(&long), 0).err().unwrap();
+        let refused = words(&vocabulary(&long)).unwrap_err();
         assert!(refused.starts_with("expected at most 4194303 bytes of tokens, found"), "{refused}");
     }
 
@@ -266,7 +279,7 @@ mod tests {
         }
         let end = words.len() as u32;
         words.push(vec![TokTrie::SPECIAL_TOKEN_MARKER]);
-        let factory = factory_over(&words, end).unwrap();
+        let factory = factory(&words, end).unwrap();
         let lark = include_str!("../prompts/reply/answer.lark");
         for reply in
             ["Answer: No. Explanation: So.", "Answer: St. Gall. Explanation: So.", "Answer: U.S. Explanation: So."]

@@ -149,7 +149,7 @@ impl<L: Lanes> Stored<L> {
         }
     }
 
-    /// 512 codes packed by `blocks::pack_codes`: `[8 groups][16 outputs][4 inputs]`. Prefetches what lies [`AHEAD`].
+    /// 512 codes packed by `super::pack`: `[8 groups][16 outputs][4 inputs]`. Prefetches what lies [`AHEAD`].
     ///
     /// # Safety
     /// As [`Self::scale`].

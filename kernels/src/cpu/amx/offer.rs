@@ -2,9 +2,10 @@
 
 use crate::cpu::Table;
 use crate::cpu::block_linear::BlockCall;
-use crate::cpu::blocks::{Format, LANES, pack_half};
+use crate::cpu::blocks::{Format, LANES};
 use crate::cpu::linear::PANEL;
 use crate::cpu::memory::Aligned;
+use crate::cpu::pack_half;
 use crate::cpu::quantise::Int8;
 use candle_core::quantized::GgmlDType;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
