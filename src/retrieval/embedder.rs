@@ -111,10 +111,12 @@ fn identity(name: &str, hash: &str, model: &EmbeddingModel, prefixes: &Prefixes,
     let pooling = match recipe.pooling {
         Pooling::Mean => "mean",
         Pooling::Cls => "cls",
+        Pooling::Last => "last token",
         Pooling::Masks => "masks",
     };
     let length = if recipe.normalise { "normalised" } else { "as it comes" };
     let numbers = match load.precision {
+        Precision::Int16 if model.encoder().is_none() => "as stored",
         Precision::Int16 => "int16",
         Precision::F32 => "f32",
     };

@@ -91,7 +91,7 @@ fn an_instruction_goes_around_the_text_and_masks_behind_it() {
     let masks = &ids[ids.len() - 4..ids.len() - 1];
     assert!(masks.iter().all(|id| id == &masks[0] && *id != ids[ids.len() - 5]), "three masks before the end: {ids:?}");
 
-    let states = model.encoder().forward(&Packed::new([&tokens].into_iter())).unwrap();
+    let states = model.encoder().unwrap().forward(&Packed::new([&tokens].into_iter())).unwrap();
     let states: Vec<f32> = states.flatten_all().unwrap().to_vec1().unwrap();
     let at = |mask: usize, i: usize| states[(ids.len() - 4 + mask) * hidden + i];
     for (i, got) in vector.iter().enumerate() {

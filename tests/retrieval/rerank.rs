@@ -186,6 +186,18 @@ fn a_cross_encoder_scores_passages_and_the_best_window_of_long_ones() {
 }
 
 #[test]
+fn a_decoder_scores_passages_by_yes_and_no() {
+    let reranker = local("qwen3-reranker", Precision::F32);
+    assert!(reranker.identity().contains(" qwen3 cpu ") && reranker.identity().contains("prompts of 512"));
+    let pairs = [("Who?", "The old theatre."), ("Who?", "Nobody."), ("When was it?", "")];
+    let logits = reranker.logits(&pairs).unwrap();
+    for (pair, logit) in pairs.iter().zip(&logits) {
+        assert_eq!(reranker.logits(&[*pair]).unwrap()[0].to_bits(), logit.to_bits(), "alone");
+    }
+    assert_eq!((reranker.counts().passages, reranker.counts().windows), (6, 6));
+}
+
+#[test]
 fn the_identity_of_a_cross_encoder_names_all_that_changes_a_score() {
     let exact = local("bert-reranker", Precision::F32).identity().to_owned();
     assert!(

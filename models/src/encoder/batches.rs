@@ -43,12 +43,18 @@ impl Batches {
     /// `budget` tokens. A longer text is a group by itself.
     #[must_use]
     pub fn new(texts: &[TextTokens], budget: usize) -> Self {
-        let mut order: Vec<usize> = (0..texts.len()).collect();
-        order.sort_by_key(|&text| std::cmp::Reverse(texts[text].ids.len()));
+        Self::of_lengths(&texts.iter().map(|text| text.ids.len()).collect::<Vec<_>>(), budget)
+    }
+
+    /// As [`Self::new`], of texts of these lengths.
+    #[must_use]
+    pub(super) fn of_lengths(lengths: &[usize], budget: usize) -> Self {
+        let mut order: Vec<usize> = (0..lengths.len()).collect();
+        order.sort_by_key(|&text| std::cmp::Reverse(lengths[text]));
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut room = 0;
         for text in order {
-            let tokens = texts[text].ids.len();
+            let tokens = lengths[text];
             match groups.last_mut() {
                 Some(group) if tokens <= room => group.push(text),
                 _ => {

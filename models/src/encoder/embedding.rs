@@ -1,5 +1,6 @@
 //! Texts to vectors.
 
+use super::causal::{Causal, is_decoder};
 use super::load::Loader;
 use super::pooling::MASKS;
 use super::tokens::{TextTokenizer, TextTokens};
@@ -9,6 +10,7 @@ use crate::error::{ModelError, Result};
 use crate::source::{Catalog, EncoderEntry};
 use crate::weights::{Safetensors, Weights};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -21,15 +23,22 @@ pub struct Embedded {
     pub truncated: usize,
 }
 
-/// An encoder that makes one vector of a text.
+/// A model that makes one vector of a text.
 #[derive(Debug)]
 pub struct EmbeddingModel {
     path: PathBuf,
-    encoder: Encoder,
+    body: Body,
+    tokenizer: TextTokenizer,
     /// Tokens that are computed together.
     tokens: usize,
-    tokenizer: TextTokenizer,
     recipe: Recipe,
+}
+
+/// What gives the tokens' states.
+#[derive(Debug)]
+enum Body {
+    Encoder(Box<Encoder>),
+    Decoder(Box<Causal>),
 }
 
 impl EmbeddingModel {
@@ -47,7 +56,11 @@ impl EmbeddingModel {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_as(path: &Path, known: Option<&EncoderEntry>, options: &EncoderOptions) -> Result<Self> {
-        let (family, spec) = family::spec(&Config::open(&path.join("config.json"))?)?;
+        let config = Config::open(&path.join("config.json"))?;
+        if is_decoder(&config)? {
+            return Self::open_decoder(path, &config, known, options);
+        }
+        let (family, spec) = family::spec(&config)?;
         let settings = TextSettings::of(path, spec.context)?;
         let recipe = Recipe::of(path, known, settings.limit)?;
         let mut tokenizer = TextTokenizer::open(path, family, spec.vocab, spec.segments, &settings)?;
@@ -58,7 +71,31 @@ impl EmbeddingModel {
         let loader = Loader::new(&weights, family, options);
         let encoder = loader.encoder(family, spec)?;
         loader.nothing_left(family)?;
-        Ok(Self { path: path.to_owned(), tokens: options.tokens, encoder, tokenizer, recipe })
+        let body = Body::Encoder(Box::new(encoder));
+        Ok(Self { path: path.to_owned(), body, tokenizer, tokens: options.tokens, recipe })
+    }
+
+    fn open_decoder(
+        path: &Path,
+        config: &Config,
+        known: Option<&EncoderEntry>,
+        options: &EncoderOptions,
+    ) -> Result<Self> {
+        let settings = TextSettings::of(path, config.usize("max_position_embeddings")?)?;
+        let recipe = Recipe::of(path, known, settings.limit)?;
+        if recipe.pooling != Pooling::Last {
+            return Err(ModelError::Field {
+                path: path.to_owned(),
+                field: "pooling".into(),
+                expected: "lasttoken, the one token of a decoder that has read all of the text".into(),
+                found: format!("{:?}", recipe.pooling).to_lowercase(),
+            });
+        }
+        let weights = Weights::Safetensors(Safetensors::open(path)?.with_model_in_names());
+        let causal = Causal::load(&weights, config, options)?;
+        let tokenizer = TextTokenizer::of_decoder(path, causal.decoder().spec().vocab, &settings)?;
+        let body = Body::Decoder(Box::new(causal));
+        Ok(Self { path: path.to_owned(), body, tokenizer, tokens: options.tokens, recipe })
     }
 
     /// The folder.
@@ -67,10 +104,13 @@ impl EmbeddingModel {
         &self.path
     }
 
-    /// The encoder.
+    /// The encoder; `None` for a decoder.
     #[must_use]
-    pub fn encoder(&self) -> &Encoder {
-        &self.encoder
+    pub fn encoder(&self) -> Option<&Encoder> {
+        match &self.body {
+            Body::Encoder(encoder) => Some(encoder),
+            Body::Decoder(_) => None,
+        }
     }
 
     /// Pooling, prefixes and length limit.
@@ -82,7 +122,10 @@ impl EmbeddingModel {
     /// Length of a vector.
     #[must_use]
     pub fn dimension(&self) -> usize {
-        self.encoder.spec().hidden
+        match &self.body {
+            Body::Encoder(encoder) => encoder.spec().hidden,
+            Body::Decoder(causal) => causal.decoder().spec().hidden,
+        }
     }
 
     /// Whether files beside `tokenizer.json` changed its normaliser, and with it the tokens of some texts.
@@ -96,11 +139,12 @@ impl EmbeddingModel {
     /// # Errors
     /// The tokenizer fails on the text.
     pub fn tokens(&self, prefix: &str, text: &str) -> Result<TextTokens> {
-        match prefix.split_once("{text}") {
-            Some((before, after)) => self.tokenizer.text(&format!("{before}{text}{after}")),
-            None if prefix.is_empty() => self.tokenizer.text(text),
-            None => self.tokenizer.text(&format!("{prefix}{text}")),
-        }
+        let text = match prefix.split_once("{text}") {
+            Some((before, after)) => Cow::Owned(format!("{before}{text}{after}")),
+            None if prefix.is_empty() => Cow::Borrowed(text),
+            None => Cow::Owned(format!("{prefix}{text}")),
+        };
+        self.tokenizer.text(&text)
     }
 
     /// Vectors of `texts`, each with `prefix` in front (one of [`Recipe::prefixes`], or none). A text's vector does not
@@ -118,14 +162,27 @@ impl EmbeddingModel {
             });
         }
         let tokens: Vec<TextTokens> = texts.par_iter().map(|text| self.tokens(prefix, text)).collect::<Result<_>>()?;
-        let hidden = self.dimension();
-        let mut vectors = vec![0.0; texts.len() * hidden];
-        let batches = Batches::new(&tokens, self.tokens);
+        let truncated = tokens.iter().filter(|tokens| tokens.truncated).count();
+        let vectors = match &self.body {
+            Body::Encoder(encoder) => self.encoded(encoder, &tokens)?,
+            Body::Decoder(causal) => {
+                let states = causal.last(&tokens)?;
+                states.iter().flat_map(|state| self.recipe.pool(state, state.len())).collect()
+            }
+        };
+        Ok(Embedded { vectors, truncated })
+    }
+
+    /// Vectors of all texts: `[texts, dimension]`.
+    fn encoded(&self, encoder: &Encoder, tokens: &[TextTokens]) -> Result<Vec<f32>> {
+        let hidden = encoder.spec().hidden;
+        let mut vectors = vec![0.0; tokens.len() * hidden];
+        let batches = Batches::new(tokens, self.tokens);
         // Each thread computes one group, so that none waits for another between two layers. Only when groups run out do
         // several threads share one.
-        let of_group = |group: &&[usize]| self.vectors(group.iter().map(|&text| &tokens[text]));
+        let of_group = |group: &&[usize]| self.vectors(encoder, group.iter().map(|&text| &tokens[text]));
         let groups: Vec<&[usize]> = batches.iter().collect();
-        let found: Vec<Vec<f32>> = match self.encoder.is_on_cpu() {
+        let found: Vec<Vec<f32>> = match encoder.is_on_cpu() {
             true => groups.par_iter().with_max_len(1).map(of_group).collect::<Result<_>>()?,
             false => groups.iter().map(of_group).collect::<Result<_>>()?,
         };
@@ -134,13 +191,13 @@ impl EmbeddingModel {
                 vectors[text * hidden..][..hidden].copy_from_slice(vector);
             }
         }
-        Ok(Embedded { vectors, truncated: tokens.iter().filter(|tokens| tokens.truncated).count() })
+        Ok(vectors)
     }
 
     /// Vectors of one group of texts: `[texts, dimension]`.
-    fn vectors<'a>(&self, texts: impl Iterator<Item = &'a TextTokens> + Clone) -> Result<Vec<f32>> {
-        let (packed, hidden) = (Packed::new(texts), self.dimension());
-        let states: Vec<f32> = self.encoder.forward(&packed)?.flatten_all()?.to_vec1()?;
+    fn vectors<'a>(&self, encoder: &Encoder, texts: impl Iterator<Item = &'a TextTokens> + Clone) -> Result<Vec<f32>> {
+        let (packed, hidden) = (Packed::new(texts), encoder.spec().hidden);
+        let states: Vec<f32> = encoder.forward(&packed)?.flatten_all()?.to_vec1()?;
         let of = |rows: Range<usize>| self.recipe.pool(&states[rows.start * hidden..rows.end * hidden], hidden);
         Ok((0..packed.texts.count()).flat_map(|text| of(packed.texts.range(text))).collect())
     }

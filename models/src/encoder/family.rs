@@ -215,6 +215,9 @@ pub const FAMILIES: [Family; 5] = [
     },
 ];
 
+/// The `model_type` of decoders that are read to the last token instead.
+pub(super) const DECODERS: [&str; 1] = ["qwen3"];
+
 /// The family and the spec that `config` says.
 ///
 /// # Errors
@@ -225,7 +228,7 @@ pub(super) fn spec(config: &Config) -> Result<(&'static Family, EncoderSpec)> {
     let family = FAMILIES.iter().find(|family| family.name == name).ok_or_else(|| ModelError::UnknownArchitecture {
         path: config.path().to_owned(),
         found: name.to_owned(),
-        supported: known(),
+        supported: format!("{}; as embedder or reranker also {}", known(), DECODERS.join(", ")),
     })?;
     let spec = (family.spec)(config)?;
     check(config, &spec)?;

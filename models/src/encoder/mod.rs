@@ -4,6 +4,7 @@
 //! padding is computed. Every kernel works row by row or text by text, so a text's result has the same bits in any batch.
 
 mod batches;
+mod causal;
 mod classifier;
 mod embedding;
 mod family;
@@ -16,6 +17,7 @@ mod spec;
 mod tokens;
 
 pub use batches::{Batches, Packed};
+pub use causal::CausalReranker;
 pub use classifier::{Classified, Classifier};
 pub use embedding::{Embedded, EmbeddingModel};
 pub use family::{FAMILIES, Family, HeadNames, Names, OuterNorm, Projections};

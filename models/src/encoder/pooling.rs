@@ -10,6 +10,8 @@ pub enum Pooling {
     Mean,
     /// The first one.
     Cls,
+    /// The last one: of a decoder, the one that has read all of the text.
+    Last,
     /// The mean over [`MASKS`] mask tokens behind the text, where the model writes an answer (InBedder). A text that is too
     /// long loses its beginning, the pattern around it standing at the end.
     Masks,

@@ -66,6 +66,7 @@ impl Recipe {
         let tokens = match self.pooling {
             Pooling::Mean => tokens,
             Pooling::Cls => &tokens[..hidden],
+            Pooling::Last => &tokens[tokens.len() - hidden..],
             // In front of the closing token.
             Pooling::Masks => &tokens[tokens.len() - (MASKS + 1) * hidden..tokens.len() - hidden],
         };
@@ -138,16 +139,23 @@ fn pooling_of(folder: &Path, module: &str) -> Result<Pooling> {
         return match mode {
             "mean" => Ok(Pooling::Mean),
             "cls" => Ok(Pooling::Cls),
-            _ => Err(config.wrong("pooling_mode", "mean or cls")),
+            "lasttoken" => Ok(Pooling::Last),
+            _ => Err(config.wrong("pooling_mode", "mean, cls or lasttoken")),
         };
     }
-    for other in ["max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken"] {
-        config.refuse(&format!("pooling_mode_{other}"), |value| value == false, "false (mean and cls are built)")?;
+    for other in ["max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens"] {
+        let expected = "false (mean, cls and lasttoken are built)";
+        config.refuse(&format!("pooling_mode_{other}"), |value| value == false, expected)?;
     }
-    match (config.flag("pooling_mode_mean_tokens")?, config.flag("pooling_mode_cls_token")?) {
-        (true, false) => Ok(Pooling::Mean),
-        (false, true) => Ok(Pooling::Cls),
-        _ => Err(config.wrong("pooling_mode_mean_tokens", "either it or pooling_mode_cls_token to be true")),
+    let flag = |mode: &str| config.flag(&format!("pooling_mode_{mode}"));
+    match (flag("mean_tokens")?, flag("cls_token")?, flag("lasttoken")?) {
+        (true, false, false) => Ok(Pooling::Mean),
+        (false, true, false) => Ok(Pooling::Cls),
+        (false, false, true) => Ok(Pooling::Last),
+        _ => {
+            let expected = "one of it, pooling_mode_cls_token and pooling_mode_lasttoken to be true";
+            Err(config.wrong("pooling_mode_mean_tokens", expected))
+        }
     }
 }
 

@@ -61,18 +61,9 @@ impl TextTokenizer {
         settings: &TextSettings,
     ) -> Result<Self> {
         let tokenizer = Tokenizer::from_dir_in(folder, &settings.casing)?;
-        let limit = settings.limit;
-        let path = folder.join("tokenizer.json");
-        let wrong = |field: &str, expected: String, found: String| ModelError::Field {
-            path: path.clone(),
-            field: field.to_owned(),
-            expected,
-            found,
-        };
-        if tokenizer.vocab_size() > vocab {
-            let expected = format!("at most {vocab} tokens, the rows of the embedding");
-            return Err(wrong("vocabulary", expected, tokenizer.vocab_size().to_string()));
-        }
+        let (path, limit) = (folder.join("tokenizer.json"), settings.limit);
+        let wrong = |field: &str, expected: String, found: String| field_of(&path, field, expected, found);
+        check_vocabulary(&path, &tokenizer, vocab)?;
         if limit < 8 {
             return Err(wrong("limit", "at least 8 tokens a text".into(), limit.to_string()));
         }
@@ -94,13 +85,31 @@ impl TextTokenizer {
             let expected = "one token or two before, between and behind texts".to_owned();
             return Err(wrong("post_processor", expected, format!("{:?} and {:?}", ends.single, ends.pair)));
         }
-        if let Some(beyond) = all().flatten().find(|&&id| id as usize >= vocab) {
-            return Err(wrong("post_processor", format!("tokens below {vocab}"), beyond.to_string()));
-        }
+        check_ends(&path, all(), vocab)?;
         // Models without segments, or with one of them, have a tokenizer that does not name any.
         ends.segment = if segments > 1 { ends.segment } else { 0 };
         if ends.segment as usize >= segments.max(1) {
             return Err(wrong("post_processor", format!("segments below {segments}"), ends.segment.to_string()));
+        }
+        Ok(Self { tokenizer, ends, masks: Vec::new(), limit })
+    }
+
+    /// The tokenizer of `folder`, a decoder's, whose post-processor puts a token behind every text.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; no such token.
+    pub(super) fn of_decoder(folder: &Path, vocab: usize, settings: &TextSettings) -> Result<Self> {
+        let tokenizer = Tokenizer::from_dir_in(folder, &settings.casing)?;
+        let (path, limit) = (folder.join("tokenizer.json"), settings.limit);
+        check_vocabulary(&path, &tokenizer, vocab)?;
+        let ends = Ends::open(&path)?.filter(|ends| !ends.single[1].is_empty()).ok_or_else(|| {
+            let expected = "a token behind every text, whose state is the text's vector";
+            field_of(&path, "post_processor", expected.to_owned(), "none".to_owned())
+        })?;
+        check_ends(&path, ends.single.iter(), vocab)?;
+        let least = ends.single.iter().map(Vec::len).sum::<usize>() + 1;
+        if limit < least {
+            return Err(field_of(&path, "limit", format!("at least {least} tokens a text"), limit.to_string()));
         }
         Ok(Self { tokenizer, ends, masks: Vec::new(), limit })
     }
@@ -206,6 +215,27 @@ impl TextTokenizer {
         let ids = [&before[..], first, between, second, behind].concat();
         let segment = |index: usize| if index >= from { self.ends.segment } else { 0 };
         TextTokens { segments: (0..ids.len()).map(segment).collect(), ids, truncated }
+    }
+}
+
+fn field_of(path: &Path, field: &str, expected: String, found: String) -> ModelError {
+    ModelError::Field { path: path.to_owned(), field: field.to_owned(), expected, found }
+}
+
+/// Refuses a tokenizer, the file `path`, with more tokens than `vocab`, the rows of the embedding.
+pub(super) fn check_vocabulary(path: &Path, tokenizer: &Tokenizer, vocab: usize) -> Result<()> {
+    if tokenizer.vocab_size() <= vocab {
+        return Ok(());
+    }
+    let expected = format!("at most {vocab} tokens, the rows of the embedding");
+    Err(field_of(path, "vocabulary", expected, tokenizer.vocab_size().to_string()))
+}
+
+/// Refuses special tokens around texts that the embedding has no rows of.
+fn check_ends<'a>(path: &Path, ends: impl Iterator<Item = &'a Vec<u32>>, vocab: usize) -> Result<()> {
+    match ends.flatten().find(|&&id| id as usize >= vocab) {
+        Some(beyond) => Err(field_of(path, "post_processor", format!("tokens below {vocab}"), beyond.to_string())),
+        None => Ok(()),
     }
 }
 

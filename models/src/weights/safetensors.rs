@@ -82,6 +82,16 @@ impl Safetensors {
         Ok(opened.with_mxfp4())
     }
 
+    /// With `model.` before the names of a decoder that was saved without its head, as embedding models are.
+    #[must_use]
+    pub(crate) fn with_model_in_names(mut self) -> Self {
+        if self.tensors.contains_key("embed_tokens.weight") {
+            let renamed = |(name, entry)| (format!("model.{name}"), entry);
+            self.tensors = std::mem::take(&mut self.tensors).into_iter().map(renamed).collect();
+        }
+        self
+    }
+
     /// One file that is in memory; `origin` stands for its folder in messages.
     ///
     /// # Errors

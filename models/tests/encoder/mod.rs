@@ -1,5 +1,6 @@
 //! Encoders against what transformers computes for the same folders (golden/encoders, made by the script there).
 
+mod causal;
 mod damaged;
 mod families;
 mod rerankers;

@@ -1,10 +1,11 @@
-//! Relevance by a cross-encoder with one logit, on this machine.
+//! Relevance by a model on this machine: a cross-encoder with one logit, or a decoder that answers yes or no.
 
 use super::{RerankCounts, Reranker};
 use crate::error::{MootError, Result};
 use crate::gather::Gather;
 use crate::nli::recipe::recipe;
-use moot_models::encoder::{Classifier, EncoderOptions, Long, Pair, TextTokens};
+use moot_models::encoder::{CausalReranker, Classifier, EncoderOptions, Long, Pair, Precision, TextTokens};
+use moot_models::kernels;
 use moot_models::source::{self, EncoderEntry, FetchEvent, Task};
 use rayon::prelude::*;
 use std::path::Path;
@@ -19,17 +20,24 @@ pub struct RerankerOptions {
     pub load: EncoderOptions,
 }
 
-/// A cross-encoder of this process, shared by all threads that ask it.
+/// A reranker of this process, shared by all threads that ask it.
 ///
-/// **Long passages.** A passage that does not fit the model's limit beside its query is split into overlapping windows, each
-/// with the whole query; its logit is the highest of them.
+/// **Long passages.** Of a cross-encoder, a passage that does not fit the model's limit beside its query is split into
+/// overlapping windows, each with the whole query; its logit is the highest of them. A decoder's limit is far longer: what is
+/// beyond it is cut off.
 #[derive(Debug)]
 pub struct LocalReranker {
-    model: Classifier,
+    model: Model,
     identity: String,
     gather: Gather<TextTokens, f32>,
     passages: AtomicU64,
     truncated: AtomicU64,
+}
+
+#[derive(Debug)]
+enum Model {
+    Classifier(Box<Classifier>),
+    Causal(Box<CausalReranker>),
 }
 
 impl LocalReranker {
@@ -53,20 +61,30 @@ impl LocalReranker {
     /// # Errors
     /// As [`Classifier::open`] and [`Classifier::one_logit`].
     pub fn load(path: &Path, known: Option<&EncoderEntry>, options: &RerankerOptions) -> Result<Self> {
-        let model = Classifier::open(path, &options.load)?;
-        model.one_logit()?;
+        let (model, kind, recipe) = if CausalReranker::is_at(path)? {
+            let model = CausalReranker::open(path, &options.load)?;
+            let (kind, recipe) = (model.architecture(), prompts(&model, &options.load));
+            (Model::Causal(Box::new(model)), kind, recipe)
+        } else {
+            let model = Classifier::open(path, &options.load)?;
+            model.one_logit()?;
+            let (kind, recipe) = (model.encoder().spec().family, recipe(&model, &options.load));
+            (Model::Classifier(Box::new(model)), kind, recipe)
+        };
         let folder = || path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name = known.map_or_else(folder, |known| known.alias.clone());
         let hash = source::model_hash(path, &source::default_cache()?)?;
-        let recipe = recipe(&model, &options.load);
-        let identity = format!("{name} sha256:{hash} {} {recipe}", model.encoder().spec().family);
+        let identity = format!("{name} sha256:{hash} {kind} {recipe}");
         let (gather, passages, truncated) = (Gather::default(), AtomicU64::new(0), AtomicU64::new(0));
         Ok(Self { model, identity, gather, passages, truncated })
     }
 
     /// The windows of each pair.
     fn windows(&self, pairs: &[(&str, &str)]) -> Result<Vec<Vec<TextTokens>>> {
-        let of_pair = |&(first, second): &(&str, &str)| self.model.windows(Pair { first, second }, Long::Second);
+        let of_pair = |&(first, second): &(&str, &str)| match &self.model {
+            Model::Classifier(model) => model.windows(Pair { first, second }, Long::Second),
+            Model::Causal(model) => Ok(vec![model.tokens(Pair { first, second })?]),
+        };
         Ok(pairs.par_iter().map(of_pair).collect::<moot_models::Result<_>>()?)
     }
 }
@@ -83,7 +101,10 @@ impl Reranker for LocalReranker {
         self.passages.fetch_add(pairs.len() as u64, Ordering::Relaxed);
         self.truncated.fetch_add(cut as u64, Ordering::Relaxed);
         let compute = |windows: &[TextTokens]| -> Result<Vec<f32>> {
-            Ok(self.model.logits(windows)?.into_iter().flatten().collect())
+            match &self.model {
+                Model::Classifier(model) => Ok(model.logits(windows)?.into_iter().flatten().collect()),
+                Model::Causal(model) => Ok(model.logits(windows)?),
+            }
         };
         let mut logits = self.gather.run(windows.into_iter().flatten().collect(), &compute)?.into_iter();
         let highest = |&count: &usize| logits.by_ref().take(count).reduce(f32::max);
@@ -110,4 +131,16 @@ impl Reranker for LocalReranker {
             seconds: computed.seconds,
         }
     }
+}
+
+/// Inputs of a decoder's result other than the pair and the files.
+fn prompts(model: &CausalReranker, load: &EncoderOptions) -> String {
+    let numbers = match load.precision {
+        Precision::Int16 => "as stored",
+        Precision::F32 => "f32",
+    };
+    let arithmetic =
+        if load.device.is_cpu() { format!("cpu {} {numbers}", kernels::cpu::RECIPE) } else { "gpu".into() };
+    let casing = if model.recased() { ", normaliser changed" } else { "" };
+    format!("{arithmetic}, prompts of {}{casing}", model.limit())
 }

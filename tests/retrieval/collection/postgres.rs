@@ -6,7 +6,7 @@ use super::impatient;
 use crate::cli::program::{moot, text};
 use moot::llm::remote::{Key, Patience};
 use moot::retrieval::collection::{Collection, Postgres, Pushed, Store, Table, push};
-use moot::retrieval::index::{Index, Limits, Mode, Search, Storage, full_text};
+use moot::retrieval::index::{Index, Limits, Mode, Search, Storage};
 use moot::retrieval::{Embedder, Filter, Hit, Retriever, Side, Wanted};
 use std::path::Path;
 use std::process::{Child, Command};
@@ -38,18 +38,17 @@ fn settings() -> Vec<Wanted> {
     all.map(|(filter, (top, by_source, fold))| Wanted { top, by_source, filter, fold }).collect()
 }
 
-/// Whether two lists for a query are equal, but for passages of equal scores: the order of these may differ.
-fn same(query: &str, found: &[Hit], expected: &[Hit]) -> bool {
-    let vector = |text: &str| WordEmbedder::new().embed(&[text], Side::Query).unwrap();
-    let query = vector(query);
-    let cosine = |hit: &Hit| vector(&full_text(&hit.passage)).iter().zip(&query).map(|(a, b)| a * b).sum::<f32>();
-    let alike = |(a, b): (&Hit, &Hit)| (a.score - b.score).abs() < 1e-5 && a.copies.len() == b.copies.len();
-    let lines = |hits: &[Hit]| hits.iter().map(|hit| hit.passage.origin.line).collect::<Vec<_>>();
-    let tied = expected.windows(2).any(|pair| (pair[0].score - pair[1].score).abs() < 1e-5);
-    found.len() == expected.len()
-        && found.iter().zip(expected).all(alike)
-        && found.iter().all(|hit| (hit.score - cosine(hit)).abs() < 0.02)
-        && (lines(found)[..found.len().saturating_sub(1)] == lines(expected)[..found.len().saturating_sub(1)] || tied)
+/// Checks that a table's hits for a query are an index's: passages, order, copies and scores, which the server sums in
+/// another order.
+fn assert_same(found: &[Hit], expected: &[Hit], what: &str) {
+    let passages = |hits: &[Hit]| {
+        let copies = |hit: &Hit| hit.copies.iter().map(|copy| copy.origin.line).collect::<Vec<_>>();
+        hits.iter().map(|hit| (hit.passage.origin.line, copies(hit))).collect::<Vec<_>>()
+    };
+    let scores = |hits: &[Hit]| hits.iter().map(|hit| hit.score).collect::<Vec<_>>();
+    assert_eq!(passages(found), passages(expected), "{what}: {:?} {:?}", scores(found), scores(expected));
+    let off = found.iter().zip(expected).map(|(a, b)| (a.score - b.score).abs()).fold(0.0, f32::max);
+    assert!(off < 1e-5, "{what}: scores are off by {off}");
 }
 
 #[test]
@@ -64,16 +63,15 @@ fn a_table_is_searched_as_the_index_that_it_was_pushed_from() {
         assert_eq!(pushed, Pushed { before: 0, total: 900 });
         let table = open(&cluster, &name, false);
         let index = retriever(&dir, Search { mode: Mode::Dense, exact: true, ..Search::default() });
-        let mut admitted = 0;
         for wanted in settings() {
             for query in QUERIES {
                 let (found, expected) =
                     (table.retrieve(query, &wanted).unwrap(), index.retrieve(query, &wanted).unwrap());
-                assert!(same(query, &found, &expected), "{storage:?} {query} {wanted:?}: {found:#?} {expected:#?}");
-                admitted += found.len();
+                // One filter admits no passage.
+                assert_eq!(expected.is_empty(), wanted.filter.until.as_deref() == Some("2009"), "{query} {wanted:?}");
+                assert_same(&found, &expected, &format!("{storage:?} {query} {wanted:?}"));
             }
         }
-        assert!(admitted > 300, "{admitted}");
         let (of_table, of_index) = (table.identity(), index.identity());
         assert_eq!((of_table.embedder, of_table.mode), (of_index.embedder, of_index.mode));
         assert_eq!((of_table.index, table.note()), (cluster.address(&name), None));
@@ -92,7 +90,7 @@ fn a_table_is_searched_as_the_index_that_it_was_pushed_from() {
             // Behind a filter too, the graph is searched until there are enough.
             let near = approximate.retrieve(query, &wanted).unwrap();
             assert!(wanted.fold || near.len() == found.len(), "{query} {wanted:?}: {} of {}", near.len(), found.len());
-            assert!(same(query, &found, &expected), "{query} {wanted:?}");
+            assert_same(&found, &expected, &format!("exact beside a graph: {query} {wanted:?}"));
         }
     }
 }
@@ -159,7 +157,7 @@ fn a_push_goes_on_when_it_or_the_server_was_killed() {
         for wanted in settings() {
             let (found, expected) =
                 (table.retrieve(QUERIES[0], &wanted).unwrap(), index.retrieve(QUERIES[0], &wanted).unwrap());
-            assert!(same(QUERIES[0], &found, &expected), "{name} {wanted:?}");
+            assert_same(&found, &expected, &format!("{name} {wanted:?}"));
         }
     }
 }
