@@ -11,7 +11,7 @@ use crate::workspace::embedder::note_truncated;
 use std::sync::Arc;
 
 /// A corpus whose files are listed, and how its documents are split.
-pub struct ListedCorpus {
+pub(crate) struct ListedCorpus {
     corpus: Corpus,
     chunking: Chunking,
     typed: Vec<String>,
@@ -20,14 +20,14 @@ pub struct ListedCorpus {
 impl ListedCorpus {
     /// `corpus`, as `paths` were given.
     #[must_use]
-    pub fn new(corpus: Corpus, paths: &[String], chunking: Chunking) -> Self {
+    pub(crate) fn new(corpus: Corpus, paths: &[String], chunking: Chunking) -> Self {
         let cut = format!("({})", chunking.describe());
         Self { corpus, chunking, typed: paths.iter().cloned().chain([cut]).collect() }
     }
 
     /// Its files.
     #[must_use]
-    pub fn corpus(&self) -> &Corpus {
+    pub(crate) fn corpus(&self) -> &Corpus {
         &self.corpus
     }
 
@@ -36,7 +36,7 @@ impl ListedCorpus {
     ///
     /// # Errors
     /// Files that cannot be read; a corpus without text.
-    pub fn count(&self, control: &Control) -> Result<Counted> {
+    pub(crate) fn count(&self, control: &Control) -> Result<Counted> {
         let mut passages = self.corpus.passages(self.chunking);
         let (mut count, mut files, mut last) = (0, 0, String::new());
         for passage in passages.by_ref() {
@@ -56,7 +56,7 @@ impl ListedCorpus {
 
     /// Its passages.
     #[must_use]
-    pub fn passages(&self) -> Box<dyn Iterator<Item = Result<Passage>>> {
+    pub(crate) fn passages(&self) -> Box<dyn Iterator<Item = Result<Passage>>> {
         Box::new(self.corpus.passages(self.chunking))
     }
 
@@ -64,7 +64,7 @@ impl ListedCorpus {
     ///
     /// # Errors
     /// An embedder or a folder that cannot be used; a full disk; [`MootError::Interrupted`], after which finished work is kept.
-    pub fn fill(
+    pub(crate) fn fill(
         &self,
         builder: &mut Builder,
         total: u64,
@@ -88,7 +88,7 @@ impl ListedCorpus {
 }
 
 /// Notes how many processes read PDF files, if any did.
-pub fn note_pdf_workers(control: &Control) {
+pub(crate) fn note_pdf_workers(control: &Control) {
     let counts = pdf_workers();
     if counts.started > 0 {
         let (processes, lost) = (if counts.started == 1 { "process" } else { "processes" }, counts.lost);
@@ -97,11 +97,11 @@ pub fn note_pdf_workers(control: &Control) {
 }
 
 /// A corpus that was read once.
-pub struct Counted {
+pub(crate) struct Counted {
     /// Number of passages.
-    pub passages: u64,
+    pub(crate) passages: u64,
     /// Number of files that gave some.
-    pub files: u64,
+    pub(crate) files: u64,
     /// What is left out, and notes on what was read, as printed.
-    pub lines: Vec<String>,
+    pub(crate) lines: Vec<String>,
 }

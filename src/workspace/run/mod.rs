@@ -9,5 +9,5 @@ mod recording;
 
 pub use batch::RunReport;
 pub use dry::DryRun;
-pub use outputs::model_label;
+pub(super) use outputs::model_label;
 pub use recording::Recording;

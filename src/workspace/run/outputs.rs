@@ -82,7 +82,7 @@ pub(super) fn check_distinct(options: &PlanOptions, records: &[Vec<PathBuf>]) ->
 
 /// A model as a part of a file's name: the last part of a path or an address, letters, digits, dots, dashes.
 #[must_use]
-pub fn model_label(model: &str) -> String {
+pub(in crate::workspace) fn model_label(model: &str) -> String {
     let last =
         Path::new(model).file_name().map_or_else(|| model.to_owned(), |name| name.to_string_lossy().into_owned());
     let last = last.strip_suffix(".gguf").unwrap_or(&last);
