@@ -62,6 +62,8 @@ pub mod answers;
 pub mod assess;
 pub mod cancel;
 mod charset;
+// Public for the tests of this package alone.
+#[doc(hidden)]
 pub mod cli;
 pub mod contradictions;
 pub mod dates;

@@ -7,15 +7,15 @@ cd "${1:?the folder that sample.sh filled}"
 model="-m qwen2.5-coder-1.5b ${OPTIONS:-}"
 debate=records/madam-rag.ramdocs.madam-rag.qwen2.5-coder-1.5b.jsonl
 
-# $1: table, $2: dataset=file, then options.
+# $1: folder of the records, $2: table, $3: dataset=file, then options.
 table() {
   # shellcheck disable=SC2086 # several words
-  moot lab reproduce "$1" --data "$2" $model -o records "${@:3}"
+  moot lab reproduce "$2" --data "$3" $model -o "$1" "${@:4}"
 }
 
 # RAMDocs, 100 questions.
 debate() {
-  table madam-rag-1 ramdocs=ram100.jsonl --row prompt-based,self-reflection,astute-rag,madam-rag
+  table records madam-rag-1 ramdocs=ram100.jsonl --row prompt-based,self-reflection,astute-rag,madam-rag
   # shellcheck disable=SC2086 # several words
   moot run ram100.jsonl $model --preset every-answer -o records/every-answer.jsonl
 }
@@ -28,14 +28,15 @@ qacc() {
 
 # HotpotQA, 60 questions, over the paragraphs of 500.
 corpus() {
-  table drag-1 hotpotqa=hotpotqa100.jsonl --limit 60 --row naive-rag,ircot,iter-retgen,drag --corpus hotpotqa.index \
+  table records drag-1 hotpotqa=hotpotqa100.jsonl --limit 60 --row naive-rag,ircot,iter-retgen,drag --corpus hotpotqa.index \
     --embedder multilingual-e5-small --retriever dense --exact-search --no-fold --top 3
 }
 
-# The first rounds are those of the debate.
-figure3() { table madam-rag-figure-3 ramdocs=ram100.jsonl --reuse $debate; }
-figure4a() { table madam-rag-figure-4a imbalance=imbalance.jsonl; }
-figure4b() { table madam-rag-figure-4b misinfo=misinfo.jsonl; }
+# With the replies of table 1's debates where a call is the same. Records that take replies over name their origin, so they
+# are not those of table 1.
+figure3() { table figure3 madam-rag-figure-3 ramdocs=ram100.jsonl --reuse $debate; }
+figure4a() { table records madam-rag-figure-4a imbalance=imbalance.jsonl; }
+figure4b() { table records madam-rag-figure-4b misinfo=misinfo.jsonl; }
 
 for step in ${STEPS:-debate qacc corpus figure3 figure4a figure4b}; do
   case $step in

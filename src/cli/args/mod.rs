@@ -3,6 +3,7 @@
 pub(super) mod again;
 pub(super) mod corpus;
 pub(super) mod embedder;
+pub(super) mod form;
 pub mod method;
 pub(super) mod model;
 pub(super) mod plan;

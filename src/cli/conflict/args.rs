@@ -1,7 +1,8 @@
 //! The arguments of `moot conflict`.
 
-use super::printed::{Counted, Form};
+use super::printed::Counted;
 use super::{calibrate, correct};
+use crate::cli::args::form::Form;
 use crate::cli::args::{Switches, corpus, model, values};
 use crate::error::Result;
 use crate::files::outputs::InputPath;

@@ -1,6 +1,7 @@
 //! `moot conflict correct`: labels that a person corrected, and the scores with them.
 
-use super::printed::{Counted, Form, print};
+use super::printed::{Counted, print};
+use crate::cli::args::form::Form;
 use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
 use crate::eval::corrections::{CorrectedRecord, Counts};

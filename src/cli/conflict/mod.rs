@@ -7,7 +7,7 @@ mod input;
 mod printed;
 
 pub use args::{Args, FailOn, Subcommand};
-pub use printed::{Counted, Form};
+pub use printed::Counted;
 
 use crate::assess::Assessment;
 use crate::cli::terminal::columns::printable;

@@ -1,6 +1,7 @@
 //! An assessment in every form.
 
 use crate::assess::{Assessment, Neither, html, markdown};
+use crate::cli::args::form::Form;
 use crate::cli::claims;
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::output;
@@ -11,19 +12,6 @@ use crate::methods::conflict_score::ROW;
 use crate::protocol::labelling::settings;
 use crate::transcript::QuestionRecord;
 use clap::ValueEnum;
-
-/// Output format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// For a terminal
-    Text,
-    /// One JSON object
-    Json,
-    /// Markdown
-    Markdown,
-    /// One self-contained HTML page
-    Html,
-}
 
 /// How claims with neither supporters nor contradictors count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,11 +1,11 @@
 //! The arguments of `moot contradictions`.
 
+use crate::cli::args::form::Form;
 use crate::cli::args::{model, values};
 use crate::contradictions::Options;
 use crate::error::{MootError, Result};
 use crate::files::outputs::InputPath;
 use crate::workspace::{EmbedderOptions, MethodOptions, PlanOptions, contradictions_cache};
-use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -72,37 +72,9 @@ pub struct Args {
     pub model: model::ModelArgs,
 }
 
-/// Output format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// For a terminal
-    Text,
-    /// One JSON object
-    Json,
-    /// Markdown
-    Markdown,
-    /// One self-contained HTML page
-    Html,
-}
-
 fn probability(typed: &str) -> std::result::Result<f64, String> {
     let number = typed.parse::<f64>().ok().filter(|number| (0.0..=1.0).contains(number));
     number.ok_or_else(|| "expected a probability from 0 to 1".to_owned())
-}
-
-impl Form {
-    /// The form of a file by its ending.
-    ///
-    /// # Errors
-    /// Another ending.
-    pub(super) fn of(path: &Path) -> Result<Self> {
-        match path.extension().and_then(|ending| ending.to_str()) {
-            Some("html" | "htm") => Ok(Self::Html),
-            Some("md" | "markdown") => Ok(Self::Markdown),
-            Some("json") => Ok(Self::Json),
-            _ => Err(MootError::Usage(format!("-o {}: expected a name in .html, .md or .json", path.display()))),
-        }
-    }
 }
 
 impl Args {

@@ -4,8 +4,9 @@ mod args;
 mod page;
 mod watch;
 
-pub use args::{Args, Form};
+pub use args::Args;
 
+use crate::cli::args::form::Form;
 use crate::cli::terminal::{interrupt, output, tell};
 use crate::contradictions::{Folder, Report, html, markdown};
 use crate::error::{MootError, Result};
