@@ -5,7 +5,7 @@ use candle_core::quantized::{GgmlDType, QMatMul, QTensor};
 use candle_core::{DType, Device, Module, Result, Tensor};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use moot_models::kernels::ops::{attention, linear};
+use moot_models::kernels::ops::{attention::Attention, linear};
 use moot_models::kernels::{AttentionPlan, PAGE, SequenceRows, Weight};
 use std::time::Duration;
 
@@ -120,14 +120,15 @@ fn attentions(criterion: &mut Criterion) -> Result<()> {
         let plan = AttentionPlan::new(sequences);
         let q = normal((plan.rows(), heads, dim))?;
         let scale = 1.0 / (dim as f32).sqrt();
-        let want = attention::reference(&q, &k, &v, &plan, usize::MAX, scale)?;
-        assert_equal(case, &attention::attention(&q, &k, &v, &plan, usize::MAX, scale)?, &want, 2e-5)?;
+        let (op, all) = (Attention::new(&plan, scale), [&q, &k, &v]);
+        let want = op.reference(all)?;
+        assert_equal(case, &op.apply(all)?, &want, 2e-5)?;
         group.throughput(Throughput::Elements(plan.rows() as u64));
         group.bench_function(BenchmarkId::new("moot", case), |bencher| {
-            bencher.iter(|| attention::attention(&q, &k, &v, &plan, usize::MAX, scale));
+            bencher.iter(|| op.apply(all));
         });
         group.bench_function(BenchmarkId::new("reference", case), |bencher| {
-            bencher.iter(|| attention::reference(&q, &k, &v, &plan, usize::MAX, scale));
+            bencher.iter(|| op.reference(all));
         });
     }
     group.finish();

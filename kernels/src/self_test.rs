@@ -6,9 +6,10 @@
 use crate::cpu::Gate;
 use crate::gpu::multiplies_blocks;
 use crate::launch::{Choice, NO_MASK};
+use crate::ops::attention::Attention;
 use crate::ops::kv_store::Slots;
 use crate::ops::rotate_store::RotateStore;
-use crate::ops::{add_norm, attention, bidirectional, gated, norm, sample};
+use crate::ops::{add_norm, bidirectional, gated, norm, sample};
 use crate::{AttentionPlan, PAGE, SequenceRows, Texts, Weight};
 use candle_core::quantized::{GgmlDType, QMatMul, QTensor};
 use candle_core::{DType, Device, Error, Module, Result, Tensor};
@@ -145,9 +146,9 @@ fn attention(device: &Device) -> Result<()> {
         close(&format!("rotation of heads of {dim}"), &gq, &q, CLOSE)?;
         // A plan is for one number of heads.
         let plan = AttentionPlan::new(sequences.clone());
-        let found = attention::attention(&gq, &gk, &gv, &plan, usize::MAX, 0.1)?;
+        let found = Attention::new(&plan, 0.1).apply([&gq, &gk, &gv])?;
         let q = gq.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
-        let expected = attention::reference(&q, &k, &v, &plan, usize::MAX, 0.1)?;
+        let expected = Attention::new(&plan, 0.1).reference([&q, &k, &v])?;
         close(&format!("attention with heads of {dim}"), &found, &expected, CLOSE)?;
     }
     Ok(())

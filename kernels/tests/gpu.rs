@@ -5,9 +5,10 @@
 
 use candle_core::{DType, Device, Result, Tensor};
 use moot_kernels::launch::{Choice, NO_MASK};
+use moot_kernels::ops::attention::Attention;
 use moot_kernels::ops::kv_store::Slots;
 use moot_kernels::ops::rotate_store::RotateStore;
-use moot_kernels::ops::{add_norm, attention, bidirectional, gated, norm, rope, sample};
+use moot_kernels::ops::{add_norm, bidirectional, gated, norm, rope, sample};
 use moot_kernels::{AttentionPlan, CUDA, Distances, Gate, PAGE, Relative, SequenceRows, Texts, Weight};
 
 fn gpu() -> Device {
@@ -135,13 +136,14 @@ fn attention_is_its_reference_and_a_rows_bits_are_its_own() -> Result<()> {
             let (q, gq) = random(&[plan.rows(), heads, dim], *dtype, &gpu)?;
             let (k, gk) = random(&[50, kv_heads, dim, PAGE], *dtype, &gpu)?;
             let (v, gv) = random(&[50, kv_heads, PAGE, dim], *dtype, &gpu)?;
-            let got = attention::attention(&gq, &gk, &gv, &plan, usize::MAX, 0.1)?;
-            close("attention", &got, &attention::reference(&q, &k, &v, &plan, usize::MAX, 0.1)?, *most)?;
+            let attention = Attention::new(&plan, 0.1);
+            let got = attention.apply([&gq, &gk, &gv])?;
+            close("attention", &got, &attention.reference([&q, &k, &v])?, *most)?;
             let mut row = 0;
             for sequence in batch() {
                 let own = gq.narrow(0, row, sequence.len)?;
-                let alone =
-                    attention::attention(&own, &gk, &gv, &AttentionPlan::new(vec![sequence.clone()]), usize::MAX, 0.1)?;
+                let plan = AttentionPlan::new(vec![sequence.clone()]);
+                let alone = Attention::new(&plan, 0.1).apply([&own, &gk, &gv])?;
                 assert_eq!(bits(&alone)?, bits(&got.narrow(0, row, sequence.len)?)?, "alone");
                 row += sequence.len;
             }

@@ -7,7 +7,7 @@ mod structure;
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{DType, Device, Result, Tensor};
 use moot_kernels::cpu::{E2M1_VALUES_DOUBLED, IQ4_VALUES};
-use moot_kernels::ops::{attention, kv_store::Slots, linear, norm, rope};
+use moot_kernels::ops::{attention::Attention, kv_store::Slots, linear, norm, rope};
 use moot_kernels::{AttentionPlan, BlockType, PAGE, SequenceRows, Weight};
 
 fn largest_difference(a: &Tensor, b: &Tensor) -> Result<f32> {
@@ -142,17 +142,22 @@ fn attention_is_its_reference_with_shared_pages_read_once() -> Result<()> {
     Ok(())
 }
 
+fn over<'a>(plan: &'a AttentionPlan, window: usize, sinks: Option<&'a Tensor>) -> Attention<'a> {
+    Attention { window, sinks, ..Attention::new(plan, 0.2) }
+}
+
 fn attends(dtype: DType, window: usize) -> Result<()> {
     let (heads, kv_heads, dim) = (6, 2, 32);
     let plan = AttentionPlan::new(shared_batch());
     let cache = |shape| Tensor::randn(0_f32, 1.0, shape, &Device::Cpu)?.to_dtype(dtype);
     let caches = (cache((8, kv_heads, dim, PAGE))?, cache((8, kv_heads, PAGE, dim))?);
     let q = Tensor::randn(0_f32, 1.0, (plan.rows(), heads, dim), &Device::Cpu)?;
-    let got = attention::attention(&q, &caches.0, &caches.1, &plan, window, 0.2)?;
-    let want = attention::reference(&q, &caches.0, &caches.1, &plan, window, 0.2)?;
+    let all = [&q, &caches.0, &caches.1];
+    let got = over(&plan, window, None).apply(all)?;
+    let want = over(&plan, window, None).reference(all)?;
     assert!(largest_difference(&got, &want)? < 1e-5);
     if window != usize::MAX {
-        let full = attention::attention(&q, &caches.0, &caches.1, &plan, usize::MAX, 0.2)?;
+        let full = over(&plan, usize::MAX, None).apply(all)?;
         assert_eq!(bits(&full) == bits(&got), window >= 50, "a window of {window}");
     }
     // Sharers: two common pages and one each; the third: 2 pages for its first 32 rows, 4 for the other 18.
@@ -160,9 +165,8 @@ fn attends(dtype: DType, window: usize) -> Result<()> {
     assert_eq!(plan.page_reads_unshared(), 6 + 6);
     // A logit far below the scores adds nothing, one above them takes almost everything.
     let sinks = Tensor::new(&[-200_f32, -1.0, 0.5, 2.0, 9.0, 300.0], &Device::Cpu)?;
-    let all = [&q, &caches.0, &caches.1];
-    let sunk = attention::attention_with_sinks(all, &plan, window, 0.2, Some(&sinks))?;
-    let want = attention::reference_with_sinks(all, &plan, window, 0.2, Some(&sinks))?;
+    let sunk = over(&plan, window, Some(&sinks)).apply(all)?;
+    let want = over(&plan, window, Some(&sinks)).reference(all)?;
     assert!(largest_difference(&sunk, &want)? < 1e-5);
     assert_eq!(bits(&sunk.narrow(1, 0, 1)?), bits(&got.narrow(1, 0, 1)?));
     assert!(largest_difference(&sunk.narrow(1, 3, 1)?, &got.narrow(1, 3, 1)?)? > 0.01);
@@ -170,15 +174,15 @@ fn attends(dtype: DType, window: usize) -> Result<()> {
     for sequence in shared_batch() {
         let alone = AttentionPlan::new(vec![sequence.clone()]);
         let q = q.narrow(0, row, sequence.len)?;
-        let out = attention::attention(&q, &caches.0, &caches.1, &alone, window, 0.2)?;
+        let own = [&q, &caches.0, &caches.1];
+        let out = over(&alone, window, None).apply(own)?;
         assert_eq!(bits(&out), bits(&got.narrow(0, row, sequence.len)?));
-        let all = [&q, &caches.0, &caches.1];
-        let out = attention::attention_with_sinks(all, &alone, window, 0.2, Some(&sinks))?;
+        let out = over(&alone, window, Some(&sinks)).apply(own)?;
         assert_eq!(bits(&out), bits(&sunk.narrow(0, row, sequence.len)?));
         row += sequence.len;
     }
     let five = Tensor::zeros(5, DType::F32, &Device::Cpu)?;
-    assert!(attention::attention_with_sinks([&q, &caches.0, &caches.1], &plan, window, 0.2, Some(&five)).is_err());
+    assert!(over(&plan, window, Some(&five)).apply(all).is_err());
     Ok(())
 }
 
@@ -227,7 +231,7 @@ fn a_slot_or_page_beyond_the_cache_is_an_error() -> Result<()> {
     let cache = Tensor::zeros((1, 1, 16, PAGE), DType::F16, &Device::Cpu)?;
     assert!(Slots::new(vec![16]).store(&k, &k, &cache, &cache).is_err());
     let plan = AttentionPlan::new(vec![SequenceRows { start: 0, len: 1, pages: vec![1] }]);
-    assert!(attention::attention(&k, &cache, &cache, &plan, usize::MAX, 1.0).is_err());
+    assert!(Attention::new(&plan, 1.0).apply([&k, &cache, &cache]).is_err());
     Ok(())
 }
 

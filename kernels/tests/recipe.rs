@@ -7,7 +7,7 @@ use moot_kernels::Gate;
 use moot_kernels::cpu::{RECIPE, exp_all};
 use moot_kernels::math::{exp, exp_f32, ln, powf};
 use moot_kernels::ops::add_norm::add_norm;
-use moot_kernels::ops::attention::attention;
+use moot_kernels::ops::attention::Attention;
 use moot_kernels::ops::bidirectional::bidirectional;
 use moot_kernels::ops::delta_net::{DeltaInputs, DeltaShape, DeltaStates, DeltaWeights, HeadOrder, delta_net};
 use moot_kernels::ops::gated::gated;
@@ -117,7 +117,7 @@ fn bits_are_those_of_their_recipe() -> Result<()> {
     let v = numbers.tensor(&[3, kv_heads, PAGE, dim])?;
     let q = (numbers.tensor(&[plan.rows(), heads, dim])? * 4.0)?;
     for dtype in [DType::F32, DType::F16] {
-        all = digest(all, &attention(&q, &k.to_dtype(dtype)?, &v.to_dtype(dtype)?, &plan, usize::MAX, 0.2)?);
+        all = digest(all, &Attention::new(&plan, 0.2).apply([&q, &k.to_dtype(dtype)?, &v.to_dtype(dtype)?])?);
     }
     let (gate, up) = (numbers.tensor(&[5, 67])?, numbers.tensor(&[5, 67])?);
     all = digest(all, &gated(&(gate * 8.0)?, &up, Gate::Silu)?);

@@ -3,7 +3,7 @@
 use crate::host::{Buffer, HALVES, Library, close, library, random, same_bits};
 use candle_core::{Device, Tensor};
 use moot_kernels::launch::{self, AttentionBuffers, AttentionShape, Element};
-use moot_kernels::ops::attention::reference;
+use moot_kernels::ops::attention::Attention;
 use moot_kernels::ops::cascade::Cascade;
 use moot_kernels::{AttentionPlan, PAGE, SequenceRows};
 
@@ -91,7 +91,7 @@ impl Case {
         let q = tensor(&self.q(sequences), &[plan.rows(), heads, head_dim]);
         let k = tensor(&self.k, &[self.pages, kv_heads, head_dim, PAGE]);
         let v = tensor(&self.v, &[self.pages, kv_heads, PAGE, head_dim]);
-        reference(&q, &k, &v, &plan, usize::MAX, scale).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+        Attention::new(&plan, scale).reference([&q, &k, &v]).unwrap().flatten_all().unwrap().to_vec1().unwrap()
     }
 
     /// Against the reference; then every sequence alone, and every last row alone, to the bit.

@@ -7,7 +7,7 @@ use crate::spec::Rotation;
 use candle_core::{Result, Tensor};
 use moot_kernels::Gate;
 use moot_kernels::ops::gated::gated;
-use moot_kernels::ops::{attention::attention_with_sinks, rotate_store::RotateStore};
+use moot_kernels::ops::{attention, rotate_store::RotateStore};
 
 /// Attention over the pages of keys and values.
 #[derive(Debug)]
@@ -79,8 +79,9 @@ impl Attention {
         (k_cache, v_cache): (&Tensor, &Tensor),
     ) -> Result<Tensor> {
         let (tokens, heads, dim) = queries.rotated.dims3()?;
-        let all = [&queries.rotated, k_cache, v_cache];
-        let out = attention_with_sinks(all, &batch.plan, self.window, self.scale, self.sinks.as_ref())?;
+        let (window, sinks) = (self.window, self.sinks.as_ref());
+        let op = attention::Attention { window, sinks, ..attention::Attention::new(&batch.plan, self.scale) };
+        let out = op.apply([&queries.rotated, k_cache, v_cache])?;
         let out = out.reshape((tokens, heads * dim))?;
         match &queries.gate {
             Some(gate) => gated(gate, &out, Gate::Sigmoid),

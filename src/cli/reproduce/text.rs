@@ -17,7 +17,10 @@ pub(super) fn described(reproduction: &Reproduction) -> Result<String> {
     let table = reproduction.table();
     let mut text = format!("{}: {}\n", table.paper, table.about);
     table.settings.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
-    text.push_str(&format!("  at most {} new tokens a reply where its method sets no limit of its own (--max-tokens)\n", table.max_tokens));
+    text.push_str(&format!(
+        "  at most {} new tokens a reply where its method sets no limit of its own (--max-tokens)\n",
+        table.max_tokens
+    ));
     text.push_str("Datasets\n");
     for needed in table.data {
         let found = match reproduction.data().get(needed.name) {

@@ -1,0 +1,199 @@
+//! The pages that each row of a batch reads, and how the work is divided.
+
+use super::tiles::{TILE_ROWS, tiles};
+use crate::cpu::{Task, Tile};
+use crate::launch::{self, AttentionShape, Element};
+use crate::ops::cascade::{Cascade, Room};
+use crate::ops::{PerDevice, upload};
+use crate::pages::{PAGE, SequenceRows};
+use candle_core::{DType, Device, Result, Tensor, bail};
+use std::sync::{Arc, OnceLock};
+
+/// Tasks for each thread: enough that threads end together, few enough that a page is not read by too many tasks.
+const TASKS_PER_THREAD: usize = 4;
+
+/// Queries of a task are a multiple of this, the most that share a loaded key, unless threads would have no task at all.
+const TASK_QUERIES: usize = 8;
+
+/// The plan of a step on a GPU, shared by all layers.
+#[derive(Debug)]
+pub(super) struct OnGpu {
+    /// The work of its thread blocks.
+    pub cascade: Cascade,
+    /// [`Cascade::words`] on the device.
+    pub words: Tensor,
+    /// Results of spans until they are merged; a layer's are merged before the next layer's are written.
+    pub partial: Tensor,
+}
+
+impl OnGpu {
+    fn new(cascade: Cascade, words: Tensor, shape: &AttentionShape) -> Result<Self> {
+        let partial = launch::attention_partial_len(shape, &cascade).max(1);
+        let partial = Tensor::zeros(partial, DType::F32, words.device())?;
+        Ok(Self { cascade, words, partial })
+    }
+}
+
+/// The pages that each row reads. Adjacent sequences of the batch that share pages read them together.
+#[derive(Debug, Clone)]
+pub struct AttentionPlan {
+    positions: Vec<u32>,
+    pub(super) sequences: Vec<SequenceRows>,
+    /// The work on the CPU, made when it is first needed: without a window, and with one.
+    tiles: OnceLock<Vec<Tile>>,
+    windowed: OnceLock<(usize, Vec<Tile>)>,
+    on_gpu: PerDevice<OnGpu>,
+}
+
+impl AttentionPlan {
+    /// Plans a batch whose rows are those of `sequences`, one after the other.
+    #[must_use]
+    pub fn new(sequences: Vec<SequenceRows>) -> Self {
+        let positions = sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|p| p as u32).collect();
+        let (tiles, windowed) = (OnceLock::new(), OnceLock::new());
+        Self { positions, sequences, tiles, windowed, on_gpu: PerDevice::default() }
+    }
+
+    /// The work on the CPU of layers whose rows attend to `window` positions at most. All such layers have one window.
+    pub(super) fn tiles(&self, window: usize) -> Result<&[Tile]> {
+        if self.is_within_window(window) {
+            return Ok(self.tiles.get_or_init(|| tiles(&self.sequences, usize::MAX)));
+        }
+        let (planned, tiles) = self.windowed.get_or_init(|| (window, tiles(&self.sequences, window)));
+        if *planned != window {
+            bail!("attention: a window of {window}, in a plan for one of {planned}");
+        }
+        Ok(tiles)
+    }
+
+    /// Whether every row attends to all positions up to its own although its window is `window` positions.
+    #[must_use]
+    pub fn is_within_window(&self, window: usize) -> bool {
+        self.sequences.iter().all(|s| s.start + s.len <= window)
+    }
+
+    /// The plan of a GPU that may be captured, and the room it takes; `None` where attention has no kernel of ours or a
+    /// sequence is a chunk of a prompt.
+    #[must_use]
+    pub fn to_capture(&self, dtype: DType, [heads, kv_heads, head_dim]: [usize; 3]) -> Option<(Cascade, Room)> {
+        let kernel = launch::attention_fits(Element::of(dtype)?, heads, kv_heads, head_dim);
+        let cascade = kernel.then(|| Cascade::new(&self.sequences, heads / kv_heads))?;
+        let room = cascade.room(kv_heads)?;
+        Some((cascade.padded(room), room))
+    }
+
+    /// The same rows by `cascade`, whose words are, or will be, in `words` on a GPU.
+    ///
+    /// # Errors
+    /// No memory on the device.
+    pub fn captured(&self, cascade: Cascade, words: Tensor, [heads, kv_heads, head_dim]: [usize; 3]) -> Result<Self> {
+        let shape = AttentionShape { heads, kv_heads, head_dim, scale: 1.0 };
+        let device = words.device().clone();
+        let on_gpu = PerDevice::of(&device, OnGpu::new(cascade, words, &shape)?);
+        Ok(Self { on_gpu, ..self.clone() })
+    }
+
+    /// Whether all pages are among the first `pages`.
+    #[must_use]
+    pub fn is_within(&self, pages: usize) -> bool {
+        self.sequences.iter().all(|s| {
+            let needed = (s.start + s.len).div_ceil(PAGE);
+            s.pages.len() >= needed && s.pages.iter().all(|&page| (page as usize) < pages)
+        })
+    }
+
+    /// Position of each row: `[tokens]`.
+    #[must_use]
+    pub fn positions(&self) -> &[u32] {
+        &self.positions
+    }
+
+    /// Rows in the batch.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// Pages read by the kernel, per KV head and layer without a window: a page that rows share counts once. Of a plan that
+    /// was used on a GPU, the pages read there.
+    #[must_use]
+    pub fn page_reads(&self) -> usize {
+        match self.on_gpu.any() {
+            Some(on_gpu) => on_gpu.cascade.page_reads(),
+            None => self.tiles(usize::MAX).map_or(0, |tiles| tiles.iter().map(|tile| tile.visits.len()).sum()),
+        }
+    }
+
+    /// Pages that the tiles of the CPU would read if sequences shared none.
+    #[must_use]
+    pub fn page_reads_unshared(&self) -> usize {
+        let reads = |s: &SequenceRows| {
+            let ends = (0..s.len).step_by(TILE_ROWS).map(|done| s.start + s.len.min(done + TILE_ROWS));
+            ends.map(|end| end.div_ceil(PAGE)).sum::<usize>()
+        };
+        self.sequences.iter().map(reads).sum()
+    }
+
+    /// The plan on a GPU. A batch is one model's, so `shape` is always the same.
+    pub(super) fn on_gpu(&self, shape: &AttentionShape, device: &Device) -> Result<Arc<OnGpu>> {
+        self.on_gpu.get(device, || {
+            let cascade = Cascade::new(&self.sequences, shape.heads / shape.kv_heads);
+            let words = upload(cascade.words(), device)?;
+            OnGpu::new(cascade, words, shape)
+        })
+    }
+
+    /// The tasks of a layer with `kv_heads` KV heads and `group` query heads of each. Where there are few tiles (decoding),
+    /// the queries of a tile are divided: each part reads the tile's pages again, and no result changes.
+    pub(super) fn tasks(tiles: &[Tile], kv_heads: usize, group: usize, threads: usize) -> Vec<(&Tile, Task)> {
+        let whole = (tiles.len() * kv_heads).max(1);
+        let mut tasks = Vec::new();
+        for tile in tiles {
+            let all = tile.rows.len() * group;
+            let even = all.div_ceil((TASKS_PER_THREAD * threads).div_ceil(whole)).next_multiple_of(TASK_QUERIES);
+            let size = if whole < threads { even.min(all.div_ceil(threads.div_ceil(whole))) } else { even };
+            for kv_head in 0..kv_heads {
+                let part = |first: usize| Task { kv_head, queries: first..(first + size).min(all) };
+                tasks.extend((0..all).step_by(size).map(|first| (tile, part(first))));
+            }
+        }
+        tasks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// The tasks of one layer: for each KV head, the queries of each tile once. Their sizes are returned.
+    fn sizes(plan: &AttentionPlan, kv_heads: usize, group: usize, threads: usize) -> Vec<usize> {
+        let tiles = plan.tiles(usize::MAX).unwrap();
+        let tasks = AttentionPlan::tasks(tiles, kv_heads, group, threads);
+        for tile in tiles {
+            for kv_head in 0..kv_heads {
+                let of = |(other, task): &&(&Tile, Task)| std::ptr::eq(*other, tile) && task.kv_head == kv_head;
+                let covered: Vec<usize> = tasks.iter().filter(of).flat_map(|(_, task)| task.queries.clone()).collect();
+                assert_eq!(covered, (0..tile.rows.len() * group).collect::<Vec<_>>());
+            }
+        }
+        tasks.iter().map(|(_, task)| task.queries.len()).collect()
+    }
+
+    #[test]
+    fn few_tiles_are_divided_so_that_every_thread_has_a_task() {
+        let shared = |own: u32| SequenceRows { start: 520, len: 1, pages: (0..32).chain([100 + own]).collect() };
+        let eight = AttentionPlan::new((0..8).map(shared).collect());
+        assert_eq!(sizes(&eight, 3, 3, 1), [16, 8, 16, 8, 16, 8]);
+        assert_eq!(sizes(&eight, 3, 3, 2), [8; 9]);
+        assert_eq!(sizes(&eight, 2, 7, 2), [16, 16, 16, 8, 16, 16, 16, 8]);
+        assert_eq!(sizes(&eight, 3, 3, 16).len(), 18);
+        let one = AttentionPlan::new(vec![shared(0)]);
+        assert_eq!(sizes(&one, 3, 3, 2), [3; 3]);
+        assert_eq!(sizes(&one, 2, 7, 2), [7; 2]);
+        assert_eq!(sizes(&one, 2, 7, 16), [1; 14]);
+        let prompt = AttentionPlan::new(vec![SequenceRows { start: 0, len: 512, pages: (0..32).collect() }]);
+        assert_eq!(sizes(&prompt, 3, 3, 2), [96; 48]);
+        assert!(AttentionPlan::tasks(&[], 3, 3, 2).is_empty());
+    }
+}
