@@ -62,6 +62,10 @@ fn logits_are_those_of_transformers() {
         "gemma3",
         "smollm3",
         "qwen3moe",
+        "olmo2",
+        "olmo3",
+        "granite",
+        "glm4",
     ];
     let mut models: Vec<(String, String)> = Vec::new();
     for name in architectures {

@@ -90,6 +90,8 @@ fn fields(metadata: &Metadata, architecture: &'static str, width: &str) -> Resul
         attention_gate: false,
         attention_sinks: false,
         embedding_scale: 1.0,
+        residual_scale: 1.0,
+        logit_scale: 1.0,
         gate: Gate::Silu,
         norms: Norms::Before,
         norm_eps: eps.ok_or_else(|| metadata.wrong(&field("attention.layer_norm_rms_epsilon"), "a number"))? as f32,

@@ -110,6 +110,8 @@ fn fields(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
         attention_gate: false,
         attention_sinks: false,
         embedding_scale: 1.0,
+        residual_scale: 1.0,
+        logit_scale: 1.0,
         gate: Gate::Silu,
         norms: Norms::Before,
         norm_eps: config.f64("rms_norm_eps")? as f32,

@@ -3,12 +3,16 @@
 mod config;
 mod gemma3;
 mod gguf;
+mod glm4;
 mod gpt_oss;
+mod granite;
 mod hugging_face;
 mod llama;
 mod ministral3;
 mod mistral;
 pub mod names;
+mod olmo2;
+mod olmo3;
 mod phi3;
 mod qwen2;
 mod qwen3;
@@ -45,6 +49,10 @@ pub const ARCHS: &[Arch] = &[
     qwen35::ARCH,
     qwen35moe::ARCH,
     gpt_oss::ARCH,
+    olmo2::ARCH,
+    olmo3::ARCH,
+    granite::ARCH,
+    glm4::ARCH,
 ];
 
 /// The spec of the model that `weights` hold; afterwards every tensor it needs is known to be there, in its shape, and
@@ -219,7 +227,13 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
             return wrong("positions of the first training", "at least 1", original.to_string());
         }
     }
-    for (field, scale) in [("attention scale", spec.attention_scale), ("embedding scale", spec.embedding_scale)] {
+    let scales = [
+        ("attention scale", spec.attention_scale),
+        ("embedding scale", spec.embedding_scale),
+        ("residual scale", spec.residual_scale),
+        ("logit scale", spec.logit_scale),
+    ];
+    for (field, scale) in scales {
         if !(scale.is_finite() && scale > 0.0) {
             return wrong(field, "a number above 0", scale.to_string());
         }

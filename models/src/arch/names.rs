@@ -23,13 +23,13 @@ pub enum BlockTensor {
     Query,
     /// `[heads * head_dim]`
     QueryBias,
-    /// `[head_dim]`
+    /// `[head_dim]`, or `[heads * head_dim]` where all heads are normed together.
     QueryNorm,
     /// `[kv_heads * head_dim, hidden]`
     Key,
     /// `[kv_heads * head_dim]`
     KeyBias,
-    /// `[head_dim]`
+    /// `[head_dim]`, or `[kv_heads * head_dim]` where all heads are normed together.
     KeyNorm,
     /// `[kv_heads * head_dim, hidden]`
     Value,
@@ -45,12 +45,16 @@ pub enum BlockTensor {
     AttentionSinks,
     /// `[hidden]`
     FeedForwardNorm,
-    /// `[hidden]`: behind attention, where there are norms around it.
+    /// `[hidden]`: behind attention, where there is a norm.
     AttentionOutputNorm,
+    /// [`Self::AttentionOutputNorm`] by [`NormNames::AfterMlp`](crate::NormNames).
+    SelfAttentionOutputNorm,
     /// `[hidden]`: before the feed-forward, where there are norms around it.
     FeedForwardInputNorm,
-    /// `[hidden]`: behind the feed-forward, where there are norms around it.
+    /// `[hidden]`: behind the feed-forward, where there is a norm.
     FeedForwardOutputNorm,
+    /// [`Self::FeedForwardOutputNorm`] by [`NormNames::AfterMlp`](crate::NormNames).
+    MlpOutputNorm,
     /// `[intermediate, hidden]`
     Gate,
     /// `[intermediate, hidden]`
@@ -220,8 +224,10 @@ impl BlockTensor {
             Self::AttentionSinks => ("attn_sinks.weight", "self_attn.sinks"),
             Self::FeedForwardNorm => ("ffn_norm.weight", "post_attention_layernorm.weight"),
             Self::AttentionOutputNorm => ("post_attention_norm.weight", "post_attention_layernorm.weight"),
+            Self::SelfAttentionOutputNorm => ("post_attention_norm.weight", "post_self_attn_layernorm.weight"),
             Self::FeedForwardInputNorm => ("ffn_norm.weight", "pre_feedforward_layernorm.weight"),
             Self::FeedForwardOutputNorm => ("post_ffw_norm.weight", "post_feedforward_layernorm.weight"),
+            Self::MlpOutputNorm => ("post_ffw_norm.weight", "post_mlp_layernorm.weight"),
             Self::Gate => ("ffn_gate.weight", "mlp.gate_proj.weight"),
             Self::Up => ("ffn_up.weight", "mlp.up_proj.weight"),
             // llama.cpp has no name for the two together: a tensor of twice the rows under the name of one.

@@ -185,7 +185,10 @@ fn gguf_yarn(metadata: &Metadata, architecture: &str) -> Result<RopeScaling> {
     // where the file has one.
     let multiplier = metadata.optional_f64(&format!("{architecture}.rope.scaling.yarn_log_multiplier"))?.unwrap_or(0.0);
     let paper = yarn_magnitude(factor, 1.0) / yarn_magnitude(factor, multiplier);
-    let magnitude = (paper * number("attn_factor", 1.0)? * number("yarn_attn_factor", 1.0)?) as f32;
+    // Converters write the magnitude that a config.json states in place of the paper's here; other programs write 1 for
+    // "none", and llama.cpp passes over it.
+    let stated = number("yarn_attn_factor", 1.0)?;
+    let magnitude = (if stated == 1.0 { paper } else { stated } * number("attn_factor", 1.0)?) as f32;
     let (fast, slow) = (number("yarn_beta_fast", FAST)?, number("yarn_beta_slow", SLOW)?);
     let original = original.unwrap_or(context) as f64;
     Ok(RopeScaling::Yarn { factor, original, fast, slow, magnitude, whole_pairs: true })

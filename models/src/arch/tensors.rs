@@ -1,7 +1,7 @@
 //! The tensors of a spec, with their shapes.
 
 use super::names::{BlockTensor, Inner, Name};
-use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Norms, Output, Projections, QkNorm};
+use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, NormNames, Norms, Output, Projections, QkNorm};
 use moot_kernels::ops::delta_net::DeltaShape;
 
 /// The rows of a stored tensor that are a projection.
@@ -35,8 +35,8 @@ impl ProjectionRows {
             (Projections::Fused, BlockTensor::Query) => (BlockTensor::QueryKeyValue, q + 2 * kv, 0),
             (Projections::Fused, BlockTensor::Key) => (BlockTensor::QueryKeyValue, q + 2 * kv, q),
             (Projections::Fused, BlockTensor::Value) => (BlockTensor::QueryKeyValue, q + 2 * kv, q + kv),
-            (Projections::Fused, BlockTensor::Gate) => (BlockTensor::GateUp, 2 * wide, 0),
-            (Projections::Fused, BlockTensor::Up) => (BlockTensor::GateUp, 2 * wide, wide),
+            (Projections::Fused | Projections::FusedGateUp, BlockTensor::Gate) => (BlockTensor::GateUp, 2 * wide, 0),
+            (Projections::Fused | Projections::FusedGateUp, BlockTensor::Up) => (BlockTensor::GateUp, 2 * wide, wide),
             _ => (wanted, rows, 0),
         };
         Self { tensor, tensor_rows, first, rows }
@@ -53,14 +53,45 @@ pub fn tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> {
     top_tensors(spec).chain((0..spec.layers).flat_map(block))
 }
 
-/// The norm between a block's two halves.
-#[must_use]
-pub fn feed_forward_norm(spec: &DecoderSpec) -> BlockTensor {
-    match spec.norms {
-        // Files of models with recurrent layers or sinks call it so, although it is no norm of attention's result.
-        Norms::Before if spec.delta.is_some() || spec.attention_sinks => BlockTensor::AttentionOutputNorm,
-        Norms::Before => BlockTensor::FeedForwardNorm,
-        Norms::Around => BlockTensor::FeedForwardInputNorm,
+/// The norms of a block, each `[hidden]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockNorms {
+    /// Before the mixer.
+    pub mixer: Option<BlockTensor>,
+    /// Behind the mixer.
+    pub mixer_output: Option<BlockTensor>,
+    /// Before the feed-forward.
+    pub feed_forward: Option<BlockTensor>,
+    /// Behind the feed-forward.
+    pub feed_forward_output: Option<BlockTensor>,
+}
+
+impl BlockNorms {
+    /// Those of `spec`.
+    #[must_use]
+    pub fn of(spec: &DecoderSpec) -> Self {
+        let [mixer_output, feed_forward, feed_forward_output] = match (spec.norms, spec.layout.norm_names) {
+            // Files of models with recurrent layers or sinks call it so, although it is no norm of attention's result.
+            (Norms::Before, _) if spec.delta.is_some() || spec.attention_sinks => {
+                [None, Some(BlockTensor::AttentionOutputNorm), None]
+            }
+            (Norms::Before, _) => [None, Some(BlockTensor::FeedForwardNorm), None],
+            (Norms::Behind, _) => {
+                [Some(BlockTensor::AttentionOutputNorm), None, Some(BlockTensor::FeedForwardOutputNorm)]
+            }
+            (Norms::Around, NormNames::AfterFeedForward) => [
+                Some(BlockTensor::AttentionOutputNorm),
+                Some(BlockTensor::FeedForwardInputNorm),
+                Some(BlockTensor::FeedForwardOutputNorm),
+            ],
+            (Norms::Around, NormNames::AfterMlp) => [
+                Some(BlockTensor::SelfAttentionOutputNorm),
+                Some(BlockTensor::FeedForwardNorm),
+                Some(BlockTensor::MlpOutputNorm),
+            ],
+        };
+        let mixer = (spec.norms != Norms::Behind).then_some(BlockTensor::AttentionNorm);
+        Self { mixer, mixer_output, feed_forward, feed_forward_output }
     }
 }
 
@@ -75,33 +106,32 @@ fn top_tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> +
 #[must_use]
 fn block_tensors(spec: &DecoderSpec, delta: Option<DeltaShape>) -> Vec<(BlockTensor, Vec<usize>)> {
     let q = spec.heads * spec.head_dim;
-    let mut tensors = vec![(BlockTensor::AttentionNorm, vec![spec.hidden])];
+    let norms = BlockNorms::of(spec);
+    let norm = |norm: Option<BlockTensor>| norm.map(|norm| (norm, vec![spec.hidden]));
+    let mut tensors: Vec<_> = norm(norms.mixer).into_iter().collect();
     match delta {
         Some(delta) => tensors.extend(delta_tensors(spec, delta)),
         None => tensors.push((BlockTensor::AttentionOutput, vec![spec.hidden, q])),
     }
-    tensors.push((feed_forward_norm(spec), vec![spec.hidden]));
+    tensors.extend(norm(norms.feed_forward));
     match spec.experts {
         None => tensors.push((BlockTensor::Down, vec![spec.hidden, spec.intermediate])),
         Some(experts) => tensors.extend(expert_tensors(spec, experts)),
     }
-    let inward: (&[BlockTensor], &[BlockTensor]) = match spec.layout.projections {
-        Projections::Separate => {
-            (&[BlockTensor::Query, BlockTensor::Key, BlockTensor::Value], &[BlockTensor::Gate, BlockTensor::Up])
-        }
-        Projections::Fused => (&[BlockTensor::QueryKeyValue], &[BlockTensor::GateUp]),
+    let separate: &[BlockTensor] = &[BlockTensor::Query, BlockTensor::Key, BlockTensor::Value];
+    let (attention, gate_up): (_, &[BlockTensor]) = match spec.layout.projections {
+        Projections::Separate => (separate, &[BlockTensor::Gate, BlockTensor::Up]),
+        Projections::Fused => (&[BlockTensor::QueryKeyValue][..], &[BlockTensor::GateUp]),
+        Projections::FusedGateUp => (separate, &[BlockTensor::GateUp]),
     };
-    let attention = if delta.is_none() { inward.0 } else { &[] };
-    let gate_up = if spec.experts.is_none() { inward.1 } else { &[] };
+    let attention = if delta.is_none() { attention } else { &[] };
+    let gate_up = if spec.experts.is_none() { gate_up } else { &[] };
     let projection = |&tensor: &BlockTensor| (tensor, vec![ProjectionRows::of(spec, tensor).rows, spec.hidden]);
     tensors.extend(attention.iter().chain(gate_up).map(projection));
     if delta.is_none() {
         tensors.extend(attention_vectors(spec));
     }
-    if spec.norms == Norms::Around {
-        let behind = [BlockTensor::AttentionOutputNorm, BlockTensor::FeedForwardOutputNorm];
-        tensors.extend(behind.map(|tensor| (tensor, vec![spec.hidden])));
-    }
+    tensors.extend([norms.mixer_output, norms.feed_forward_output].into_iter().filter_map(norm));
     tensors
 }
 
@@ -122,8 +152,13 @@ fn attention_vectors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
     if spec.attention_sinks {
         tensors.push((BlockTensor::AttentionSinks, vec![spec.heads]));
     }
-    if spec.qk_norm == QkNorm::PerHead {
-        tensors.extend([(BlockTensor::QueryNorm, vec![spec.head_dim]), (BlockTensor::KeyNorm, vec![spec.head_dim])]);
+    let widths = match spec.qk_norm {
+        QkNorm::None => None,
+        QkNorm::PerHead => Some([spec.head_dim; 2]),
+        QkNorm::Whole => Some([q, kv]),
+    };
+    if let Some([q, kv]) = widths {
+        tensors.extend([(BlockTensor::QueryNorm, vec![q]), (BlockTensor::KeyNorm, vec![kv])]);
     }
     tensors
 }

@@ -7,6 +7,7 @@ use crate::spec::Rotation;
 use candle_core::{Result, Tensor};
 use moot_kernels::Gate;
 use moot_kernels::ops::gated::gated;
+use moot_kernels::ops::norm::rms_norm;
 use moot_kernels::ops::{attention, rotate_store::RotateStore};
 
 /// Attention over the pages of keys and values.
@@ -19,8 +20,10 @@ pub(super) struct Attention {
     pub projections: Joined<3>,
     /// Whether results are multiplied by the sigmoid of the gates.
     pub gated: bool,
-    /// Weights of the norms of each head of queries and of keys, `[head_dim]` each.
-    pub head_norms: [Option<Tensor>; 2],
+    /// Weights of the norms of queries and keys: of each head, `[head_dim]`, or of all heads together.
+    pub qk_norms: [Option<Tensor>; 2],
+    /// Whether all heads of a row are normed together.
+    pub normed_whole: bool,
     pub norm_eps: f32,
     pub scale: f32,
     /// `[heads]` f32, a logit in each softmax's sum that has no value.
@@ -53,16 +56,17 @@ impl Attention {
         } else {
             (q, None)
         };
-        let step = RotateStore {
-            cos,
-            sin,
-            slots: &batch.slots,
-            k_cache,
-            v_cache,
-            biases: self.projections.biases.each_ref().map(Option::as_ref),
-            norms: self.head_norms.each_ref().map(Option::as_ref),
-            norm_eps: self.norm_eps,
+        let biases = self.projections.biases.each_ref().map(Option::as_ref);
+        let norms = self.qk_norms.each_ref().map(Option::as_ref);
+        // The kernel that rotates norms heads, and adds biases before.
+        let (q, k, biases, norms) = if self.normed_whole {
+            let whole = |x: &Tensor, at: usize| normed_whole(x, biases[at], norms[at], self.norm_eps);
+            (whole(&q, 0)?, whole(&k, 1)?, [None, None, biases[2]], [None, None])
+        } else {
+            (q, k, biases, norms)
         };
+        let step =
+            RotateStore { cos, sin, slots: &batch.slots, k_cache, v_cache, biases, norms, norm_eps: self.norm_eps };
         let rotated = step.apply(&q, &k, &v)?;
         let rotated = match &angles.query_factors {
             Some(factors) => rotated.broadcast_mul(&factors.to_dtype(rotated.dtype())?)?,
@@ -88,4 +92,11 @@ impl Attention {
             None => Ok(out),
         }
     }
+}
+
+/// The norm of all heads of each row of queries or keys, `[tokens, heads * head_dim]`, behind a bias.
+fn normed_whole(x: &Tensor, bias: Option<&Tensor>, weight: Option<&Tensor>, eps: f32) -> Result<Tensor> {
+    let biased = bias.map(|bias| x.broadcast_add(bias)).transpose()?;
+    let x = biased.as_ref().unwrap_or(x);
+    weight.map_or_else(|| Ok(x.clone()), |weight| rms_norm(x, weight, eps))
 }

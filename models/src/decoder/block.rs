@@ -10,10 +10,10 @@ use candle_core::{Device, Tensor};
 pub(super) struct Block {
     pub device: Device,
     /// Before the mixer.
-    pub mixer_norm: Tensor,
+    pub mixer_norm: Option<Tensor>,
     pub mixer: Mixer,
     pub mixer_output_norm: Option<Tensor>,
-    pub feed_forward_norm: Tensor,
+    pub feed_forward_norm: Option<Tensor>,
     pub feed_forward_output_norm: Option<Tensor>,
     pub feed_forward: Following,
 }

@@ -7,10 +7,10 @@ use super::loader::{Loader, RowOrder, Source, TensorSlice};
 use super::options::LoadOptions;
 use super::rotations::Rotations;
 use crate::arch::names::{BlockTensor, Inner, Name, Naming};
-use crate::arch::tensors::{ProjectionRows, feed_forward_norm, router};
+use crate::arch::tensors::{BlockNorms, ProjectionRows, router};
 use crate::error::{ModelError, Result};
 use crate::layers::{DeltaNet, FeedForward, Linear, MixtureOfExperts, SharedExpert};
-use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Norms, Output};
+use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Output, QkNorm};
 use crate::weights::Weights;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::launch::{Element, attention_fits};
@@ -67,19 +67,20 @@ impl Decoder {
 impl Block {
     fn load(index: usize, loader: &Loader<'_>) -> Result<Self> {
         let spec = loader.spec;
-        let name = |tensor| Name::Block(index, tensor);
-        let around = spec.norms == Norms::Around;
-        let behind = |tensor| around.then(|| loader.norm(name(tensor), spec.hidden)).transpose();
+        let norms = BlockNorms::of(spec);
+        let norm = |tensor: Option<BlockTensor>| {
+            tensor.map(|tensor| loader.norm(Name::Block(index, tensor), spec.hidden)).transpose()
+        };
         Ok(Self {
             device: loader.device.clone(),
-            mixer_norm: loader.norm(name(BlockTensor::AttentionNorm), spec.hidden)?,
+            mixer_norm: norm(norms.mixer)?,
             mixer: match spec.delta.filter(|_| spec.kind(index).recurrent) {
                 Some(delta) => Mixer::Delta(loader.delta_net(index, delta)?),
                 None => Mixer::Attention(loader.attention(index)?),
             },
-            mixer_output_norm: behind(BlockTensor::AttentionOutputNorm)?,
-            feed_forward_norm: loader.norm(name(feed_forward_norm(spec)), spec.hidden)?,
-            feed_forward_output_norm: behind(BlockTensor::FeedForwardOutputNorm)?,
+            mixer_output_norm: norm(norms.mixer_output)?,
+            feed_forward_norm: norm(norms.feed_forward)?,
+            feed_forward_output_norm: norm(norms.feed_forward_output)?,
             feed_forward: match spec.experts {
                 None => Following::One(loader.feed_forward(index)?),
                 Some(experts) => Following::Experts(loader.experts(index, experts)?),
@@ -108,7 +109,11 @@ impl Loader<'_> {
             rotation: spec.kind(index).rotation,
             projections: self.joined(projections)?,
             gated: spec.attention_gate,
-            head_norms: [self.head_norm(name(BlockTensor::QueryNorm))?, self.head_norm(name(BlockTensor::KeyNorm))?],
+            qk_norms: [
+                self.qk_norm(name(BlockTensor::QueryNorm), spec.heads)?,
+                self.qk_norm(name(BlockTensor::KeyNorm), spec.kv_heads)?,
+            ],
+            normed_whole: spec.qk_norm == QkNorm::Whole,
             norm_eps: spec.norm_eps,
             scale: spec.attention_scale,
             sinks: spec.attention_sinks.then(|| self.sinks(name(BlockTensor::AttentionSinks))).transpose()?,

@@ -134,7 +134,8 @@ impl Decoder {
             // A GPU launches nothing on nothing.
             return Ok(Tensor::zeros((0, self.spec.hidden), DType::F32, &Device::Cpu)?);
         }
-        Ok(self.output.apply(hidden)?.to_dtype(DType::F32)?)
+        let logits = self.output.apply(hidden)?.to_dtype(DType::F32)?;
+        Ok(scaled(logits, self.spec.logit_scale)?)
     }
 
     /// Stores the batch's keys and values in `kv` and gives the final normed hidden states of the wanted rows:
@@ -149,10 +150,7 @@ impl Decoder {
 
     /// [`Self::hidden`] of tokens and angles that are on the first device.
     fn hidden_of(&self, batch: &Batch, ids: &Tensor, angles: Angles, kv: &KvCache) -> Result<Tensor> {
-        let (mut angles, mut x) = (angles, self.embedding.rows(ids)?);
-        if self.spec.embedding_scale != 1.0 {
-            x = (x * f64::from(self.spec.embedding_scale))?;
-        }
+        let (mut angles, mut x) = (angles, scaled(self.embedding.rows(ids)?, self.spec.embedding_scale)?);
         let eps = self.spec.norm_eps;
         // The output of the block before: it is added to `x` in the same pass as the next norm.
         let mut added: Option<Tensor> = None;
@@ -162,14 +160,8 @@ impl Decoder {
                 added = added.map(|added| moved(&added, &block.device)).transpose()?;
                 angles = self.angles(batch, &block.device)?;
             }
-            let normed = match &added {
-                Some(added) => {
-                    let (sum, normed) = add_rms_norm(&x, added, &block.mixer_norm, eps)?;
-                    x = sum;
-                    normed
-                }
-                None => rms_norm(&x, &block.mixer_norm, eps)?,
-            };
+            let (sum, normed) = added_and_normed(&x, added.as_ref(), block.mixer_norm.as_ref(), eps)?;
+            x = sum;
             let last = i + 1 == self.blocks.len();
             let Some(mut mixed) = self.mixed(i, &normed, &angles, batch, kv)? else { break };
             if last && !batch.logits_of_all() {
@@ -178,26 +170,26 @@ impl Decoder {
                 x = x.index_select(&wanted, 0)?;
                 mixed = mixed.index_select(&wanted, 0)?;
             }
-            let mut mixed = block.mixer.output().apply(&mixed)?;
-            if let Some(norm) = &block.mixer_output_norm {
-                mixed = rms_norm(&mixed, norm, eps)?;
-            }
-            let (sum, normed) = add_rms_norm(&x, &mixed, &block.feed_forward_norm, eps)?;
+            let mixed = self.residual(block.mixer.output().apply(&mixed)?, block.mixer_output_norm.as_ref())?;
+            let (sum, normed) = added_and_normed(&x, Some(&mixed), block.feed_forward_norm.as_ref(), eps)?;
             x = sum;
             let out = block.feed_forward.apply(&normed)?;
-            added = Some(match &block.feed_forward_output_norm {
-                Some(norm) => rms_norm(&out, norm, eps)?,
-                None => out,
-            });
+            added = Some(self.residual(out, block.feed_forward_output_norm.as_ref())?);
         }
         if batch.logit_rows.is_empty() {
             // A GPU cannot launch a kernel of no blocks.
             return Ok(Tensor::zeros((0, self.spec.hidden), DType::F32, &Device::Cpu)?);
         }
-        Ok(match &added {
-            Some(added) => add_rms_norm(&x, added, &self.norm, eps)?.1,
-            None => rms_norm(&x, &self.norm, eps)?,
-        })
+        Ok(added_and_normed(&x, added.as_ref(), Some(&self.norm), eps)?.1)
+    }
+
+    /// What one half of a block adds to the residual stream, of its result.
+    fn residual(&self, out: Tensor, norm: Option<&Tensor>) -> candle_core::Result<Tensor> {
+        let out = match norm {
+            Some(norm) => rms_norm(&out, norm, self.spec.norm_eps)?,
+            None => out,
+        };
+        scaled(out, self.spec.residual_scale)
     }
 
     /// What block `i` brings in from other positions, before its output layer. `None` where nothing more is needed of
@@ -234,4 +226,26 @@ impl Decoder {
         let batch = batch.with_states(vec![StateRows { from: None, to: 0, saves: Vec::new() }]);
         Ok(self.forward(&batch, &self.kv_cache(pages)?)?.to_vec2()?)
     }
+}
+
+/// `x + added`, and its norm, or the sum again where there is no norm.
+fn added_and_normed(
+    x: &Tensor,
+    added: Option<&Tensor>,
+    norm: Option<&Tensor>,
+    eps: f32,
+) -> candle_core::Result<(Tensor, Tensor)> {
+    match (added, norm) {
+        (Some(added), Some(norm)) => add_rms_norm(x, added, norm, eps),
+        (Some(added), None) => {
+            let sum = (x + added)?;
+            Ok((sum.clone(), sum))
+        }
+        (None, Some(norm)) => Ok((x.clone(), rms_norm(x, norm, eps)?)),
+        (None, None) => Ok((x.clone(), x.clone())),
+    }
+}
+
+fn scaled(x: Tensor, scale: f32) -> candle_core::Result<Tensor> {
+    if scale == 1.0 { Ok(x) } else { x * f64::from(scale) }
 }

@@ -174,6 +174,10 @@ impl Footprint {
                 add(&mut types, "F32", 5 * layers, (layers * ((heads + 2 * kv_heads) * dim + hidden + heads)) as u64);
                 add(&mut types, "F32", 4 * layers, (layers * experts * (1 + 2 * inner + hidden)) as u64);
             }
+            "olmo2" | "olmo3" => add(&mut types, "F32", 2 * layers, (layers * (heads + kv_heads) * dim) as u64),
+            "glm4" => {
+                add(&mut types, "F32", 5 * layers, (layers * (2 * hidden + (heads + 2 * kv_heads) * dim)) as u64);
+            }
             "qwen3" | "qwen3_moe" => add(&mut types, "F32", 2 * layers, (layers * 2 * dim) as u64),
             _ => {}
         }

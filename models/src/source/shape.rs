@@ -39,6 +39,18 @@ pub struct Shape {
     /// Scores are divided by its root, where that is another number than a head's width (Gemma 3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_pre_attn_scalar: Option<usize>,
+    /// The factor of the embedding's rows (Granite, as the next three).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding_multiplier: Option<f64>,
+    /// The factor of attention's scores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attention_multiplier: Option<f64>,
+    /// The factor of what each half of a block adds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residual_multiplier: Option<f64>,
+    /// Logits are divided by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logits_scaling: Option<f64>,
     /// Experts of a layer, in a mixture of experts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_experts: Option<usize>,
@@ -79,7 +91,7 @@ pub struct Shape {
     pub tie_word_embeddings: bool,
 }
 
-/// `rope_scaling` of Llama 3.1 and later, of Gemma 3, of Ministral 3 and of gpt-oss.
+/// `rope_scaling` of Llama 3.1 and later, of Gemma 3, of Ministral 3, of OLMo 3 and of gpt-oss.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RopeScaling {

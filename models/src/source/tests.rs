@@ -33,6 +33,10 @@ fn the_embedded_catalog_is_sound() {
         "selfrag-",
         "gemma-3-",
         "smollm3-",
+        "olmo-2-",
+        "olmo-3-",
+        "granite-3.3-",
+        "glm-4-",
     ];
     for family in families {
         assert!(catalog.models.iter().any(|entry| entry.alias.starts_with(family)), "{family}");
@@ -47,7 +51,7 @@ fn the_embedded_catalog_is_sound() {
         assert_eq!(last.file.is_none(), !sees, "{}: its own repository comes last", entry.alias);
         let config = entry.shape.config();
         assert_eq!(config["hidden_size"], entry.shape.hidden_size, "{}", entry.alias);
-        let scaled = sees || ["llama-3.", "gpt-oss-"].iter().any(|name| entry.alias.starts_with(name));
+        let scaled = sees || ["llama-3.", "gpt-oss-", "olmo-3-"].iter().any(|name| entry.alias.starts_with(name));
         assert_eq!(config.get("rope_scaling").is_some(), scaled, "{}", entry.alias);
     }
 }

@@ -1,5 +1,7 @@
 //! Fields to specs: what is taken from a config.json, and what is refused in one line.
 
+mod norms_and_scales;
+
 use moot_models::arch::names::{BlockTensor, Inner, Name, Naming};
 use moot_models::arch::{ARCHS, Arch, Config, spec_of_config};
 use moot_models::kernels::Gate;

@@ -5,8 +5,8 @@ use moot_models::kernels::StateRows;
 use moot_models::kernels::ops::delta_net::HeadOrder;
 use moot_models::weights::Weights;
 use moot_models::{
-    Batch, ContextLimit, Decoder, DecoderSpec, ExpertTensors, Experts, Residency, RopeScaling, Rotation, SequenceRows,
-    arch,
+    Batch, Bias, ContextLimit, Decoder, DecoderSpec, ExpertTensors, Experts, Norms, QkNorm, Residency, RopeScaling,
+    Rotation, SequenceRows, arch,
 };
 use safetensors::SafeTensors;
 use std::path::Path;
@@ -232,6 +232,40 @@ fn gpt_oss_with_sinks_and_experts_in_mxfp4() {
     assert_eq!(stored, [ExpertTensors::StackedInTurns, ExpertTensors::Stacked]);
 }
 
+#[test]
+fn olmo2_with_norms_behind_and_over_all_heads() {
+    let (folder, gguf) = check("olmo2");
+    assert_eq!((folder.norms, folder.qk_norm), (Norms::Behind, QkNorm::Whole));
+    assert_eq!((&folder.layer_kinds, &gguf.layer_kinds), (&vec![], &vec![]));
+}
+
+#[test]
+fn olmo3_with_windows_that_are_not_scaled() {
+    let (folder, gguf) = check("olmo3");
+    assert_eq!((folder.architecture, gguf.architecture), ("olmo3", "olmo2"));
+    assert_eq!(folder.layer_kinds, gguf.layer_kinds);
+    assert_eq!((&folder.window_rope, folder.window), (&gguf.window_rope, gguf.window));
+    let windowed = (0..5).map(|layer| folder.kind(layer).windowed).collect::<Vec<_>>();
+    assert_eq!(windowed, [true, true, true, false, true]);
+}
+
+#[test]
+fn granite_with_its_factors() {
+    let (folder, gguf) = check("granite");
+    for spec in [folder, gguf] {
+        let scales = [spec.embedding_scale, spec.attention_scale, spec.residual_scale, spec.logit_scale];
+        assert_eq!(scales, [3.0, 0.4, 0.5, 0.5]);
+    }
+}
+
+#[test]
+fn glm4_with_neighbours_rotated_in_half_of_a_head() {
+    let (folder, gguf) = check("glm4");
+    for spec in [folder, gguf] {
+        assert_eq!((spec.rope.dims, spec.head_dim, spec.bias, spec.norms), (16, 32, Bias::Qkv, Norms::Around));
+    }
+}
+
 /// Both files have the same blocks, which one of them has in another order.
 #[test]
 fn experts_in_turns_have_the_bits_of_those_apart() {
@@ -252,7 +286,19 @@ fn qwen35_beside_a_part_for_images() {
 /// A prompt in chunks, beside a sequence that shares its first pages, with windows that begin within a page.
 #[test]
 fn rows_have_the_same_bits_in_chunks_and_beside_others() {
-    for name in ["gemma3", "mistral-window", "ministral3", "qwen3moe", "gpt-oss", "gpt-oss.gguf"] {
+    for name in [
+        "gemma3",
+        "mistral-window",
+        "ministral3",
+        "qwen3moe",
+        "gpt-oss",
+        "gpt-oss.gguf",
+        "olmo2",
+        "olmo3",
+        "olmo3.gguf",
+        "granite",
+        "glm4",
+    ] {
         let folder = golden("architectures").join(name.trim_end_matches(".gguf"));
         let bytes = std::fs::read(folder.join("expected.safetensors")).unwrap();
         let ids = reference(&SafeTensors::deserialize(&bytes).unwrap(), 2).ids;
@@ -336,6 +382,10 @@ fn every_architecture_has_golden_logits() {
         "qwen35",
         "qwen35moe",
         "gpt-oss",
+        "olmo2",
+        "olmo3",
+        "granite",
+        "glm4",
     ];
     assert!(arch::ARCHS.iter().all(|arch| covered.contains(&arch.name) && !arch.about.is_empty()));
 }

@@ -10,13 +10,13 @@ import delta
 
 # What llama.cpp calls the architecture, where it is not config.json's `model_type`.
 ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3", "qwen3_moe": "qwen3moe", "qwen3_5_text": "qwen35"}
-ARCHITECTURES |= {"qwen3_5_moe_text": "qwen35moe", "ministral3": "mistral3", "gpt_oss": "gpt-oss"}
+ARCHITECTURES |= {"olmo3": "olmo2", "qwen3_5_moe_text": "qwen35moe", "ministral3": "mistral3", "gpt_oss": "gpt-oss"}
 # Gated delta nets.
 DELTA = ("qwen35", "qwen35moe")
 # Mixtures of experts.
 EXPERTS = ("qwen3moe", "qwen35moe", "gpt-oss")
 # llama.cpp rotates neighbours (its type NORM) in these, and halves, as transformers does, in the others.
-INTERLEAVED = ("llama", "smollm3", "mistral3")
+INTERLEAVED = ("llama", "smollm3", "mistral3", "granite")
 NAMES = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
@@ -45,6 +45,10 @@ GEMMA3_NAMES = NAMES | {
     "post_attention_layernorm": "post_attention_norm",
     "pre_feedforward_layernorm": "ffn_norm",
     "post_feedforward_layernorm": "post_ffw_norm",
+}
+GLM4_NAMES = NAMES | {
+    "post_self_attn_layernorm": "post_attention_norm",
+    "post_mlp_layernorm": "post_ffw_norm",
 }
 QWEN35_NAMES = NAMES | {
     "post_attention_layernorm": "post_attention_norm",
@@ -135,6 +139,13 @@ def add_rope(writer, architecture, config, dims):
     elif architecture == "gpt-oss":
         # No key says which layers have the window, nor that borders of the ramp lie between pairs.
         writer.add_sliding_window(config.sliding_window)
+    elif architecture == "olmo2":
+        if hasattr(config, "sliding_window"):
+            writer.add_rope_freq_base_swa(config.rope_parameters["sliding_attention"]["rope_theta"])
+            writer.add_sliding_window(config.sliding_window)
+            writer.add_sliding_window_pattern([of == "sliding_attention" for of in config.layer_types])
+    elif architecture == "glm4":
+        writer.add_rope_dimension_count(int(dims * rope["partial_rotary_factor"]))
     elif architecture not in ("qwen3", *EXPERTS, *DELTA):
         writer.add_rope_dimension_count(dims)
     if rope["rope_type"] == "linear":
@@ -144,8 +155,11 @@ def add_rope(writer, architecture, config, dims):
         writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         writer.add_rope_scaling_factor(rope["factor"])
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
-        if architecture == "gpt-oss":
+        if architecture in ("gpt-oss", "olmo2"):
             writer.add_rope_scaling_yarn_beta_fast(rope["beta_fast"])
+        if architecture == "olmo2":
+            writer.add_rope_scaling_yarn_beta_slow(rope["beta_slow"])
+            writer.add_rope_scaling_yarn_attn_factor(rope["attention_factor"])
         if architecture == "mistral3":
             writer.add_rope_scaling_yarn_log_mul(rope["mscale_all_dim"])
             writer.add_attn_temperature_scale(rope["llama_4_scaling_beta"])
@@ -163,6 +177,7 @@ def write_gguf(path, name, config, tensors, mxfp4, **options):
     """`mxfp4` are tensors of that type, as bytes."""
     architecture = ARCHITECTURES.get(config.model_type, config.model_type)
     names = dict(gemma3=GEMMA3_NAMES, qwen35=QWEN35_NAMES, qwen35moe=QWEN35_NAMES).get(architecture, NAMES)
+    names = dict(olmo2=GEMMA3_NAMES, glm4=GLM4_NAMES).get(architecture, names)
     names = GPT_OSS_NAMES if architecture == "gpt-oss" else names
     # Converters keep the block that predicts a second token.
     blocks = config.num_hidden_layers + (1 if architecture in DELTA else 0)
@@ -180,13 +195,18 @@ def write_gguf(path, name, config, tensors, mxfp4, **options):
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     if architecture == "smollm3":
         writer.add_vocab_size(config.vocab_size)
+    if architecture == "granite":
+        writer.add_attention_scale(config.attention_multiplier)
+        writer.add_embedding_scale(config.embedding_multiplier)
+        writer.add_residual_scale(config.residual_multiplier)
+        writer.add_logit_scale(config.logits_scaling)
     if architecture in EXPERTS:
         writer.add_expert_count(config.num_experts)
         writer.add_expert_used_count(config.num_experts_per_tok)
         writer.add_expert_feed_forward_length(getattr(config, "moe_intermediate_size", config.intermediate_size))
     if architecture == "qwen35moe":
         writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
-    if name in ("llama3", "mistral") or architecture in ("qwen3", "gemma3", "mistral3", *EXPERTS, *DELTA):
+    if name in ("llama3", "mistral") or architecture in ("qwen3", "gemma3", "mistral3", "glm4", *EXPERTS, *DELTA):
         writer.add_key_length(dims)
         writer.add_value_length(dims)
     add_rope(writer, architecture, config, dims)

@@ -30,6 +30,10 @@ What the models cover between them (`../tiny` has llama and qwen2 without any of
     | qwen35         | 4 x 32 of 48           | tied   | plain, on 1/4 of a head     | states of 6 heads by 2 keys        |
     | qwen35moe      | 4 x 32 of 48           | own    | plain, on 1/4 of a head     | 2 of 8 experts and a shared one    |
     | gpt-oss        | 4 x 16 of 64           | own    | yarn, not of whole pairs    | sinks, windows, 4 of 8 experts     |
+    | olmo2          | 4 x 16 of 64           | own    | plain                       | norms behind, q and k normed whole |
+    | olmo3          | 4 x 16 of 64           | own    | yarn, full layers only      | as olmo2, windows; GGUF says olmo2 |
+    | granite        | 4 x 16 of 64           | tied   | plain                       | four factors; q and k interleaved  |
+    | glm4           | 4 x 32 of 48           | own    | neighbours in 1/2 of a head | four norms, biases, fused gate, up |
     | qwen35-images  | 2 x 32 of 48           | own    | plain, on 1/4 of a head     | folder only: as many keys, images  |
 
 A window is 16 positions wide. GGUF has no key for the window of llama and qwen2 nor for the scale of Gemma 3's scores, so
@@ -53,11 +57,15 @@ from safetensors.torch import save_file as save_torch
 from transformers import (
     AutoModelForCausalLM,
     Gemma3TextConfig,
+    Glm4Config,
     GptOssConfig,
+    GraniteConfig,
     LlamaConfig,
     Ministral3Config,
     MistralConfig,
     Mxfp4Config,
+    Olmo2Config,
+    Olmo3Config,
     Phi3Config,
     Qwen2Config,
     Qwen3_5MoeTextConfig,
@@ -70,6 +78,7 @@ from transformers import (
 import delta
 import experts
 import gpt_oss
+import norms_and_scales
 from gguf_layout import write_gguf
 
 HERE = Path(__file__).parent
@@ -110,6 +119,14 @@ QWEN35_ROPE |= dict(mrope_section=[2, 1, 1], mrope_interleaved=True)
 # The first pair is kept, the second is blended; with borders at whole pairs it would be blended less.
 GPT_OSS_ROPE = dict(rope_theta=150000.0, rope_type="yarn", factor=8.0, original_max_position_embeddings=32)
 GPT_OSS_ROPE |= dict(beta_fast=2.0, beta_slow=1.0, truncate=False)
+# The magnitude is stated, as in published files, which converters write down.
+OLMO3_ROPE = {
+    FULL: dict(rope_theta=500000.0, **YARN, beta_fast=32.0, beta_slow=1.0, attention_factor=1 + 0.1 * float(np.log(8))),
+    SLIDING: dict(rope_theta=500000.0, rope_type="default"),
+}
+OLMO_SIZES = dict(hidden_size=64, intermediate_size=40, num_attention_heads=4, num_key_value_heads=2)
+GRANITE_SCALES = dict(embedding_multiplier=3.0, attention_multiplier=0.4, residual_multiplier=0.5, logits_scaling=2.0)
+GLM4_ROPE = dict(rope_theta=10000.0, rope_type="default", partial_rotary_factor=0.5)
 LINEAR = "linear_attention"
 # The last layer has a state: what it needs of rows whose logits are not wanted is more than keys and values.
 QWEN35_LAYERS = 3 * [LINEAR] + [FULL, LINEAR]
@@ -261,6 +278,30 @@ MODELS = {
         dict(rope_theta=150000, rope_scaling={k: v for k, v in GPT_OSS_ROPE.items() if k != "rope_theta"})
         | dict(layer_types=[SLIDING, FULL, SLIDING], num_experts=ABSENT, quantization_config=dict(quant_method="mxfp4")),
     ),
+    "olmo2": (
+        Olmo2Config,
+        OLMO_SIZES,
+        dict(tie_word_embeddings=False, rope_parameters=dict(rope_theta=500000.0, rope_type="default")),
+        dict(rope_theta=500000.0, rope_scaling=None),
+    ),
+    "olmo3": (
+        Olmo3Config,
+        OLMO_SIZES | dict(num_hidden_layers=5),
+        dict(tie_word_embeddings=False, sliding_window=WINDOW, rope_parameters=OLMO3_ROPE),
+        dict(rope_parameters=OLMO3_ROPE, layer_types=[*3 * [SLIDING], FULL, SLIDING]),
+    ),
+    "granite": (
+        GraniteConfig,
+        OLMO_SIZES,
+        dict(tie_word_embeddings=True, rope_parameters=dict(rope_theta=10000.0, rope_type="default")) | GRANITE_SCALES,
+        dict(rope_theta=10000.0, rope_scaling=None),
+    ),
+    "glm4": (
+        Glm4Config,
+        dict(hidden_size=48, intermediate_size=40, num_attention_heads=4, num_key_value_heads=2, head_dim=32),
+        dict(tie_word_embeddings=False, rope_parameters=GLM4_ROPE),
+        dict(rope_theta=10000.0, partial_rotary_factor=0.5),
+    ),
     # Layers by their interval, and a part of a head that is rotated by default.
     "qwen35-images": (
         Qwen3_5TextConfig,
@@ -289,6 +330,10 @@ SEEDS = {
     "qwen35": 28,
     "qwen35-images": 208,
     "qwen35moe": 409,
+    "olmo2": 279,
+    "olmo3": 2132,
+    "granite": 216,
+    "glm4": 496,
 }
 STEPS = 200
 # Standard deviation of a router's logits, about: few of its choices are near ties.
@@ -303,6 +348,7 @@ WRITTEN = (
     "no_rope_layers no_rope_layer_interval "
     "decoder_sparse_step mlp_only_layers num_experts num_experts_per_tok moe_intermediate_size norm_topk_prob shared_expert_intermediate_size "
     "num_local_experts swiglu_limit "
+    "embedding_multiplier attention_multiplier residual_multiplier logits_scaling "
     "linear_conv_kernel_dim linear_key_head_dim linear_value_head_dim linear_num_key_heads linear_num_value_heads"
 ).split()
 
@@ -528,7 +574,8 @@ def slips_of(name, model):
         slips["no norm after feed-forward"] = ({}, without("post_feedforward_layernorm"))
     if config.model_type == "gemma3_text":
         slips |= gemma3_slips(config)
-    if config.model_type == "phi3":
+    slips |= norms_and_scales.slips(config, same, without)
+    if config.model_type in ("phi3", "glm4"):
 
         def swap(model):
             gate_up = model.get_parameter("model.layers.0.mlp.gate_up_proj.weight")

@@ -1,5 +1,9 @@
 //! The specification of a decoder as plain data, from a GGUF's metadata or a config.json.
 
+mod layout;
+
+pub use layout::{ExpertTensors, Layout, NormNames, NormWeights, Projections, QkRows};
+
 use moot_kernels::Gate;
 use moot_kernels::ops::delta_net::DeltaShape;
 
@@ -50,6 +54,10 @@ pub struct DecoderSpec {
     pub attention_sinks: bool,
     /// The factor of the embedding's rows.
     pub embedding_scale: f32,
+    /// The factor of what attention and feed-forward add to the residual stream.
+    pub residual_scale: f32,
+    /// The factor of the logits.
+    pub logit_scale: f32,
     /// The activation of the feed-forward's gate.
     pub gate: Gate,
     /// The norms of a block.
@@ -102,6 +110,8 @@ impl LayerKind {
 pub enum Norms {
     /// Before attention and before the feed-forward.
     Before,
+    /// Behind attention and behind the feed-forward.
+    Behind,
     /// Before and behind both.
     Around,
 }
@@ -221,6 +231,8 @@ pub enum QkNorm {
     None,
     /// Each head by itself, with one weight of `[head_dim]` for all heads.
     PerHead,
+    /// All heads together, with weights of `[heads * head_dim]` and `[kv_heads * head_dim]`.
+    Whole,
 }
 
 /// Where the output layer's weights are.
@@ -230,69 +242,6 @@ pub enum Output {
     Tied,
     /// They have a tensor of their own.
     Own,
-}
-
-/// Storage of projections in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
-    /// The order of rows in queries and keys.
-    pub qk_rows: QkRows,
-    /// One tensor a projection, or several in one.
-    pub projections: Projections,
-    /// What is stored of the norms' weights.
-    pub norm_weights: NormWeights,
-    /// How experts are stored.
-    pub experts: ExpertTensors,
-}
-
-impl Layout {
-    /// Halves, a tensor a projection, norms as they are: what most files do.
-    pub const PLAIN: Self = Self {
-        qk_rows: QkRows::Halves,
-        projections: Projections::Separate,
-        norm_weights: NormWeights::Whole,
-        experts: ExpertTensors::Separate,
-    };
-}
-
-/// How experts are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExpertTensors {
-    /// Each has its own tensors.
-    Separate,
-    /// All of a layer lie one after the other in one tensor a projection.
-    Stacked,
-    /// As [`Self::Stacked`], each expert's gate and up under one another in one tensor.
-    StackedFused,
-    /// As [`Self::StackedFused`], but the rows of gate and up take turns: gpt-oss's folders, in MXFP4.
-    StackedInTurns,
-}
-
-/// What is stored of the norms' weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NormWeights {
-    /// The weights.
-    Whole,
-    /// The weights less one.
-    LessOne,
-}
-
-/// Order of the rows of query and key projections within a head.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QkRows {
-    /// Rotated pairs are half the rotated numbers apart, as the decoder wants them.
-    Halves,
-    /// Rotated pairs lie side by side (GGUF files of the llama architecture); put in order at load.
-    Interleaved,
-}
-
-/// One tensor a projection, or several in one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Projections {
-    /// Each has its own.
-    Separate,
-    /// Query, key and value lie under one another in one tensor, gate and up in a second.
-    Fused,
 }
 
 impl DecoderSpec {
