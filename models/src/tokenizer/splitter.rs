@@ -122,3 +122,33 @@ impl Splitter {
         Ok(steps)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use tokenizers::{OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer};
+
+    fn words<'a>(name: &str, text: &'a str) -> Vec<&'a str> {
+        let mut cut = PreTokenizedString::from(text);
+        for step in Splitter::find(name).unwrap().steps().unwrap() {
+            step.pre_tokenize(&mut cut).unwrap();
+        }
+        let words = cut.get_splits(OffsetReferential::Original, OffsetType::Byte);
+        words.into_iter().map(|(_, (from, to), _)| &text[from..to]).collect()
+    }
+
+    #[test]
+    fn digits_are_words_of_the_length_that_the_family_has() {
+        for name in ["dbrx", "glm4", "chatglm-bpe", "llama-bpe", "gpt-4o"] {
+            assert_eq!(words(name, "in 12345"), ["in", " ", "123", "45"], "{name}");
+        }
+        for name in ["qwen2", "qwen35", "tekken"] {
+            assert_eq!(words(name, "in 12345"), ["in", " ", "1", "2", "3", "4", "5"], "{name}");
+        }
+        for name in ["smollm", "refact"] {
+            assert_eq!(words(name, "in 123"), ["in", " ", "1", "2", "3"], "{name}");
+        }
+        assert_eq!(words("gpt-2", "in 12345"), ["in", " 12345"]);
+    }
+}
