@@ -11,6 +11,7 @@ use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
 use crate::engine::{Engine, Event, Request};
 use crate::error::{MootError, Result};
+use crate::generation::Grammar;
 use crate::llm::Llm;
 use crate::llm::local::Local;
 use crate::workspace::open_single;
@@ -125,6 +126,7 @@ pub fn run(args: &Args) -> Result<()> {
             if llm.engine().model().decoder.is_on_cpu() { "f32" } else { "bf16" },
         ))?;
     }
+    wait_for_grammars(llm.engine());
     for &rows in &args.rows {
         let runs: Result<Vec<Measured>> =
             (0..args.repeat).map(|round| measure(args, &llm, limits, rows, round as u64)).collect();
@@ -253,6 +255,18 @@ fn generate(engine: &Engine, prompts: &[Vec<u32>], max_tokens: usize) -> Result<
         }
     }
     Ok(started.elapsed().as_secs_f64())
+}
+
+/// Returns once the tables of grammars are there: the engine computes them on a thread of its own, which would take a part
+/// of the first measurement.
+fn wait_for_grammars(engine: &Engine) {
+    let (events, inbox) = channel();
+    let letters = Grammar { name: "bench".into(), lark: "start: /[a-z]+/".into() };
+    let request = Request { grammar: Some(letters), ..Request::of_length(0, vec![0], 1, events) };
+    // A model that takes no grammar has no tables either.
+    if engine.submit_all(vec![request]).is_ok() {
+        inbox.iter().for_each(drop);
+    }
 }
 
 /// The run with the median total time.
