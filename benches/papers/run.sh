@@ -28,8 +28,8 @@ qacc() {
 
 # HotpotQA, 60 questions, over the paragraphs of 500.
 corpus() {
-  table records drag-1 hotpotqa=hotpotqa100.jsonl --limit 60 --row naive-rag,ircot,iter-retgen,drag --corpus hotpotqa.index \
-    --embedder multilingual-e5-small --retriever dense --exact-search --no-fold --top 3
+  table records drag-1 hotpotqa=hotpotqa100.jsonl --limit 60 --row naive-rag,ircot,iter-retgen,drag \
+    --corpus hotpotqa.index --embedder multilingual-e5-small --retriever dense --exact-search --no-fold --top 3
 }
 
 # With the replies of table 1's debates where a call is the same. Records that take replies over name their origin, so they

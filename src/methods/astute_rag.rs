@@ -25,7 +25,8 @@ pub(crate) static ROW: Row = Row {
     protocol: "\
 1. The writer writes down what it knows (at most `internal` passages), or that it does not know.
 2. `iterations` - 1 times the consolidator rewrites documents and memory as one context, then that context anew: what agrees
-   together, what conflicts apart, each part with its source. It has 160 tokens a passage, as the writer has.
+   together, what conflicts apart, each part with its source. Its limit is 160 tokens for each passage that goes in; the
+   writer's is 160 for each that it may write.
 3. The finaliser reads documents, memory and the last context, groups them, proposes an answer with its confidence for each
    group, and keeps all correct ones.
 An empty passage or context is left out, which counts as a fallback; a malformed list of the finaliser leaves no answer.",

@@ -185,8 +185,7 @@ fn gguf_yarn(metadata: &Metadata, architecture: &str) -> Result<RopeScaling> {
     // where the file has one.
     let multiplier = metadata.optional_f64(&format!("{architecture}.rope.scaling.yarn_log_multiplier"))?.unwrap_or(0.0);
     let paper = yarn_magnitude(factor, 1.0) / yarn_magnitude(factor, multiplier);
-    // Converters write the magnitude that a config.json states in place of the paper's here; other programs write 1 for
-    // "none", and llama.cpp passes over it.
+    // Converters write the magnitude here that a config.json states instead of the paper's. A 1 is a file without one.
     let stated = number("yarn_attn_factor", 1.0)?;
     let magnitude = (if stated == 1.0 { paper } else { stated } * number("attn_factor", 1.0)?) as f32;
     let (fast, slow) = (number("yarn_beta_fast", FAST)?, number("yarn_beta_slow", SLOW)?);
