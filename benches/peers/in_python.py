@@ -91,15 +91,16 @@ def vllm(args):
 
 
 def widen(args):
-    """Writes a GGUF file's weights as a folder of safetensors in bfloat16."""
+    """Writes a GGUF file's weights, in bfloat16, and its tokenizer as a folder of safetensors."""
     import torch
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
     model = AutoModelForCausalLM.from_pretrained(args.model.parent, gguf_file=args.model.name, dtype=torch.bfloat16)
     # The weights are widened, but the model still calls itself quantised, and would not be saved.
     del model.config.quantization_config
     model.hf_quantizer = None
     model.save_pretrained(args.folder)
+    AutoTokenizer.from_pretrained(args.model.parent, gguf_file=args.model.name).save_pretrained(args.folder)
 
 
 SIDES = {"openvino": openvino, "vllm": vllm}

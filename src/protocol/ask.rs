@@ -2,7 +2,7 @@
 
 use crate::generation::{Logprobs, Message, Sampling, Segment};
 use crate::prompts::File;
-use crate::protocol::formats::{Format, SCORES};
+use crate::protocol::formats::{CHOICE, Format, SCORES};
 use serde_json::Value;
 
 /// One call to make. [`Ask::new`] has the defaults; methods name what differs.
@@ -192,5 +192,10 @@ impl Ask {
     pub fn logprobs(mut self, wanted: Logprobs) -> Self {
         self.logprobs = Some(wanted);
         self
+    }
+
+    /// Whether an option is chosen by the log-probabilities of the first token ([`super::scored`]).
+    pub(super) fn is_scored_choice(&self) -> bool {
+        self.logprobs.is_some() && self.format.name == CHOICE.name
     }
 }

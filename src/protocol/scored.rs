@@ -1,5 +1,6 @@
 //! A reply of one word, read as a probability.
 
+use crate::generation::{Alternative, TokenLogprob};
 use crate::transcript::{CallRecord, Parsed};
 use moot_models::kernels::math::{exp, ln};
 
@@ -26,17 +27,31 @@ pub(crate) fn probabilities<const N: usize>(call: &CallRecord, options: [&str; N
         let Parsed::Choice { option: chosen, .. } = call.parsed else { return equal };
         return std::array::from_fn(|option| f64::from(u8::from(option == chosen)));
     };
-    let spells = |token: &str, word: &str| {
+    let masses = options.map(|word| mass(&first.top, word));
+    let all: f64 = masses.iter().sum();
+    if all > 0.0 { masses.map(|mass| mass / all) } else { equal }
+}
+
+/// The index of the most probable option by the first token, for a reply that no grammar held to the options; `None` where
+/// none is among the likeliest tokens.
+pub(crate) fn most_probable<'a>(
+    logprobs: &[TokenLogprob],
+    options: impl IntoIterator<Item = &'a str>,
+) -> Option<usize> {
+    let top = &logprobs.first()?.top;
+    let masses = options.into_iter().map(|word| mass(top, word)).enumerate().filter(|(_, mass)| *mass > 0.0);
+    masses.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(option, _)| option)
+}
+
+/// The probability of the tokens that are `word` or begin it, in any case.
+fn mass(top: &[Alternative], word: &str) -> f64 {
+    let spells = |token: &str| {
         let begins =
             || token.len() >= BEGINNING && word.get(..token.len()).is_some_and(|own| own.eq_ignore_ascii_case(token));
         token.eq_ignore_ascii_case(word) || begins()
     };
-    let masses = options.map(|word| -> f64 {
-        let spelt = first.top.iter().filter(|token| spells(token.text.trim(), word));
-        spelt.map(|token| exp(f64::from(token.logprob))).sum()
-    });
-    let all: f64 = masses.iter().sum();
-    if all > 0.0 { masses.map(|mass| mass / all) } else { equal }
+    let spelt = top.iter().filter(|token| spells(token.text.trim()));
+    spelt.map(|token| exp(f64::from(token.logprob))).sum()
 }
 
 /// The log-probability of each option, by the first token: of spellings that begin this option and no other. An option without one

@@ -1,6 +1,6 @@
 //! Whole debates on remote models, and on several models.
 
-use super::server::{Server, reply};
+use super::server::{Kind, Server, begin, content_event, ending, reply, send};
 use super::{KEY, impatient, open};
 use crate::methods::typed;
 use moot::cancel::Cancel;
@@ -91,4 +91,32 @@ fn calls_of_older_records_are_read() {
     assert!(["raw", "thoughts"].iter().all(|field| call.get(field).is_none()), "{call}");
     assert_eq!(serde_json::from_value::<CallRecord>(call).unwrap(), record.calls[0]);
     assert!(serde_json::to_value(Settings::default()).unwrap().get("think").is_none());
+}
+
+/// A server that holds replies by schemas alone would reply to a scored choice with an object, whose first token is a brace.
+#[test]
+fn a_scored_choice_is_read_from_the_first_token_of_a_reply_that_nothing_holds() {
+    let server = Server::start_as(Kind { owned_by: "vllm", page: None }, |_, received, stream| {
+        let held = received.body.get("response_format").is_some();
+        let said = if held { r#"{"about": "Mira Tolland", "answer": "1931"}"# } else { "The" };
+        let top = [("The", -0.1), ("yes", -3.0), ("no", -5.0), ("A", -3.5), ("B", -4.5)];
+        let top = top.map(|(token, logprob)| serde_json::json!({ "token": token, "logprob": logprob }));
+        let token = serde_json::json!({ "token": said, "logprob": -0.1, "top_logprobs": top });
+        let logprobs = format!("\"logprobs\":{{\"content\":[{token}]}},\"finish_reason\"");
+        let text = content_event(said).replace("\"finish_reason\"", &logprobs);
+        begin(stream);
+        send(stream, [text, ending("stop")].concat());
+    });
+    let (remote, _) = open(&server, impatient(), &Cancel::default());
+    let method = methods::build("moot", &typed(&[])).unwrap();
+    let record = method.answer(&question(), Tools::new(&remote), &Settings::default(), &Silent).unwrap();
+    let of = |role: &str| record.calls.iter().filter(|call| call.role == role).collect::<Vec<_>>();
+    assert!(of("reader").iter().all(|call| call.grammar.is_some() && call.parsed != Parsed::Malformed));
+    let examined = of("examiner");
+    assert!(!examined.is_empty());
+    for call in examined {
+        assert_eq!((call.reply.as_str(), call.grammar.as_deref(), call.chosen()), ("The", None, Some("yes")));
+    }
+    let screened = of("screener");
+    assert!(!screened.is_empty() && screened.iter().all(|call| call.chosen() == Some("A")));
 }

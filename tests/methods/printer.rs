@@ -3,7 +3,7 @@
 use super::{prompt, question, typed};
 use crate::prompts::golden;
 use moot::cli::debate::{DebatePrinter, View, show, show_with};
-use moot::cli::terminal::columns::{shorten, shorten_middle, width, wrap};
+use moot::cli::terminal::columns::{shorten, shorten_apart, shorten_middle, width, wrap};
 use moot::generation::Finish;
 use moot::llm::scripted::Scripted;
 use moot::methods;
@@ -169,6 +169,16 @@ fn a_name_is_shortened_in_the_middle_and_a_path_is_wrapped_at_its_slashes() {
     );
     assert_eq!(wrap("aaaaaaaaaaaa", 5), ["aaaaa", "aaaaa", "aa"]);
     assert_eq!(shorten("one considerably longer word", 14), "one…");
+}
+
+/// Records of one table share both ends of their names.
+#[test]
+fn shortened_names_still_differ() {
+    let of = |names: [&str; 2], columns| shorten_apart(&names, columns);
+    assert_eq!(of(["one.jsonl", "archive/minutes-1884.jsonl"], 16), ["one.jsonl", "archive/…4.jsonl"]);
+    let rounds = ["ramdocs.madam-rag+rounds=1+aggregator=false.0.5b", "ramdocs.madam-rag+aggregator=false.0.5b"];
+    assert_eq!(of(rounds, 24), ["…+rounds=1+aggregator=f…", "…+aggregator=false.0.5b"]);
+    assert_eq!(of([rounds[0]; 2], 24), [rounds[0]; 2], "nothing tells them apart");
 }
 
 #[test]

@@ -117,10 +117,9 @@ fn well_formed(call: &Call, takes: Takes) -> String {
     }
 }
 
-/// One of the options that the call's schema lists.
+/// One of the options that the call offers.
 fn option(call: &Call, takes: Takes) -> String {
-    let schema: Value = serde_json::from_str(&call.schema.as_ref().unwrap().json).unwrap();
-    let options = schema["properties"]["choice"]["enum"].as_array().unwrap().clone();
+    let options = call.format_values["options"].as_array().unwrap();
     let index = if takes == Takes::First { 0 } else { options.len() - 1 };
     options[index].as_str().unwrap().to_owned()
 }
@@ -139,6 +138,7 @@ fn its_replies_keep_every_format_and_an_empty_one_none_but_a_continuation() {
         let templates = format.files().any(|file| file.text.contains("{{"));
         let values = if templates { values.clone() } else { Value::Null };
         (call.grammar, call.schema) = (format.grammar(&values).unwrap(), format.schema(&values).unwrap());
+        call.format_values = values.clone();
         for takes in [Takes::First, Takes::Last] {
             let reply = Model::good(takes).reply(&call).unwrap();
             assert_ne!(format.read(&reply.text, reply.finish, &values), Parsed::Malformed, "{}", format.name);

@@ -198,9 +198,10 @@ fn what_would_change_a_reply_is_refused_and_what_would_not_is_ignored() {
         body[field] = value;
         server.post("/v1/chat/completions", &body)
     };
-    let tool = json!([{ "type": "function", "function": { "name": "f" } }]);
     let refused = [
-        ("tools", tool.clone()),
+        ("tool_choice", json!("required")),
+        ("tool_choice", json!({ "type": "function", "function": { "name": "f" } })),
+        ("function_call", json!({ "name": "f" })),
         ("logit_bias", json!({ "5": 1 })),
         ("frequency_penalty", json!(0.5)),
         ("temperature", json!(-1)),
@@ -220,8 +221,15 @@ fn what_would_change_a_reply_is_refused_and_what_would_not_is_ignored() {
         assert!(response.error().contains(field), "{field}: {}", response.error());
         assert!(response.json()["error"]["param"].as_str().unwrap().starts_with(field));
     }
-    let ignored =
-        [("user", json!("me")), ("store", json!(true)), ("presence_penalty", json!(0)), ("stop", json!(null))];
+    let ignored = [
+        ("user", json!("me")),
+        ("store", json!(true)),
+        ("presence_penalty", json!(0)),
+        ("stop", json!(null)),
+        ("tools", json!([{ "type": "function", "function": { "name": "f" } }])),
+        ("tool_choice", json!("auto")),
+        ("tool_choice", json!("none")),
+    ];
     for (field, value) in ignored {
         assert_eq!(chat(field, value).status, 200, "{field}");
     }

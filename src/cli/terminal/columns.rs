@@ -1,6 +1,7 @@
 //! Text in a terminal's columns: shortened, wrapped and padded.
 
 use crate::escape;
+use std::collections::BTreeSet;
 
 pub use crate::escape::line as printable;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -32,6 +33,31 @@ pub fn shorten_middle(text: &str, columns: usize) -> String {
     let room = columns.saturating_sub(1);
     let tail = suffix(text, room / 2);
     fit(prefix(text, room - room / 2).to_owned(), tail, columns)
+}
+
+/// Names shortened to at most `columns` each, so that they still differ: in the middle; else what all begin with is cut, up to
+/// the word in which they part; and where that does not tell them apart they stay whole.
+#[must_use]
+pub fn shorten_apart(names: &[&str], columns: usize) -> Vec<String> {
+    let differ = |short: &Vec<String>| {
+        let all: BTreeSet<&String> = short.iter().collect();
+        all.len() == short.len()
+    };
+    let middle = || names.iter().map(|name| shorten_middle(name, columns)).collect();
+    let parted = || {
+        let first = names.first().copied().unwrap_or_default();
+        let shared = names.iter().fold(first, |shared, name| common_start(shared, name));
+        let word = shared.rfind(|c: char| !c.is_alphanumeric()).unwrap_or(0);
+        names.iter().map(|name| shorten(&format!("…{}", &name[word..]), columns)).collect()
+    };
+    let short = Some(middle()).filter(differ).or_else(|| Some(parted()).filter(differ));
+    short.unwrap_or_else(|| names.iter().map(|&name| name.to_owned()).collect())
+}
+
+/// What both texts begin with.
+fn common_start<'a>(a: &'a str, b: &str) -> &'a str {
+    let end = a.char_indices().zip(b.chars()).find(|((_, a), b)| a != b).map(|((at, _), _)| at);
+    &a[..end.unwrap_or_else(|| a.len().min(b.len()))]
 }
 
 /// `head` and `tail` with an ellipsis between them, `head` cut further until it fits: characters next to each other may be

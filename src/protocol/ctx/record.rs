@@ -10,7 +10,9 @@ use crate::llm::{Call, OnFailure, Reply};
 use crate::prompts::File;
 use crate::protocol::ask::Ask;
 use crate::protocol::own_format::OwnFormat;
+use crate::protocol::scored;
 use crate::transcript::{CallRecord, Parsed};
+use serde_json::Value;
 
 /// Origin of a call: the index of its ask in the stage, and of the sample of that ask.
 type Origin = (usize, usize);
@@ -158,7 +160,8 @@ impl Ctx<'_> {
             sampling: ask.sampling.unwrap_or(self.settings.sampling),
             stop: ask.stop.clone(),
             grammar: if held { ask.format.grammar(&ask.format_values)? } else { None },
-            schema: if held { ask.format.schema(&ask.format_values)? } else { None },
+            // The first token of an object is a brace, whose log-probabilities say nothing of the options.
+            schema: if held && !ask.is_scored_choice() { ask.format.schema(&ask.format_values)? } else { None },
             format: ask.format.name,
             format_values: ask.format_values.clone(),
             logprobs: ask.logprobs.clone(),
@@ -259,7 +262,7 @@ fn record(stage: usize, ask: &Ask, sample: usize, call: &Call, reply: &Reply) ->
         stop: call.stop.clone(),
         wanted_logprobs: call.logprobs.clone(),
         taken_from: None,
-        parsed: ask.format.read(&text, reply.finish, &ask.format_values),
+        parsed: read(ask, &text, reply),
         not_held: None,
         reply: text,
         raw,
@@ -272,4 +275,15 @@ fn record(stage: usize, ask: &Ask, sample: usize, call: &Call, reply: &Reply) ->
         usage: reply.usage,
         seconds: reply.seconds,
     }
+}
+
+/// What a reply says. A scored choice that no grammar held to its options is the most probable one.
+fn read(ask: &Ask, text: &str, reply: &Reply) -> Parsed {
+    let parsed = ask.format.read(text, reply.finish, &ask.format_values);
+    if parsed != Parsed::Malformed || !ask.is_scored_choice() || reply.held_by.is_some() {
+        return parsed;
+    }
+    let options = ask.format_values["options"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let chosen = scored::most_probable(&reply.logprobs, options);
+    chosen.map_or(parsed, |option| Parsed::Choice { option, explanation: String::new() })
 }

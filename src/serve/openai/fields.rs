@@ -5,7 +5,6 @@ use crate::serve::body::list;
 use crate::serve::moot::given::GivenDocument;
 use crate::serve::refusal::{Answer, Refusal};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -37,11 +36,8 @@ pub(super) struct Body {
     pub response_format: Option<ResponseFormat>,
     pub chat_template_kwargs: Option<TemplateOptions>,
     pub reasoning_effort: Option<String>,
-    #[serde(deserialize_with = "list")]
-    tools: Vec<IgnoredAny>,
-    #[serde(deserialize_with = "list")]
-    functions: Vec<IgnoredAny>,
     tool_choice: Option<Value>,
+    function_call: Option<Value>,
     logit_bias: Option<BTreeMap<String, f32>>,
     presence_penalty: Option<f32>,
     frequency_penalty: Option<f32>,
@@ -135,10 +131,12 @@ impl Body {
     /// Refuses what would change the reply and is not done here.
     pub(super) fn refuse_unsupported(&self) -> Answer<()> {
         let off = |value: Option<f32>, neutral: f32| value.is_none_or(|value| value == neutral);
-        let no_tools = self.tool_choice.as_ref().is_some_and(|choice| choice == "none");
+        // Chat clients offer tools with every message. A reply without a call is what a model may give then, unless the
+        // request demands a call.
+        let demanded = |choice: &Option<Value>| choice.as_ref().is_some_and(|choice| choice != "auto" && choice != "none");
         let asks = [
-            ("tools", !self.tools.is_empty() && !no_tools, "leave it out: tools are not called"),
-            ("functions", !self.functions.is_empty(), "leave it out: functions are not called"),
+            ("tool_choice", demanded(&self.tool_choice), "send auto or none: tools are not called"),
+            ("function_call", demanded(&self.function_call), "send auto or none: functions are not called"),
             ("logit_bias", self.logit_bias.as_ref().is_some_and(|bias| !bias.is_empty()), "leave it out"),
             ("presence_penalty", !off(self.presence_penalty, 0.0), "send 0"),
             ("frequency_penalty", !off(self.frequency_penalty, 0.0), "send 0"),
