@@ -41,9 +41,9 @@ pub struct SourceWeights {
     pub records: Vec<(String, String)>,
     /// Questions on which at least one source answered.
     pub questions: usize,
-    /// Iterations until the weights stood still, or until the limit.
+    /// Iterations until the weights converged, or until the limit.
     pub iterations: usize,
-    /// Whether they stood still.
+    /// Whether they converged.
     pub converged: bool,
     /// By the sources' names.
     pub sources: BTreeMap<String, SourceEstimate>,

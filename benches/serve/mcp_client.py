@@ -44,7 +44,7 @@ async def session(client):
     """Everything that a client does; what is printed of it."""
     said = {"revision": client.protocol_version, "server": client.server_info.name if client.server_info else None}
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert list(tools) == ["ask", "conflict", "search", "sources"], tools
+    assert list(tools) == ["ask", "conflict", "contradictions", "search", "sources"], tools
     assert all(tool.annotations.read_only_hint for tool in tools.values())
 
     progress = []

@@ -270,7 +270,7 @@ impl ModelError {
                 Some("take the model in another quantisation, such as Q4_K_M or Q8_0, or in safetensors".into())
             }
             Self::UnusedTensor { .. } => {
-                Some("the model differs from the ones its configuration names it after; it would answer wrongly".into())
+                Some("the file has tensors that its declared architecture does not use; replies would be wrong".into())
             }
             Self::MissingTensor { .. } | Self::Shape { .. } => {
                 Some("the weights do not fit the configuration beside them: is this the right file?".into())

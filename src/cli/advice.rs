@@ -13,11 +13,11 @@ const SMALL: &[(&str, &str)] = &[
     ("smollm2-135m", "it often takes its answer from the prompt's worked example"),
     (
         "qwen2.5-coder-0.5b",
-        "its labels for and against a claim are right in 28 % of cases, always the same label in 47 %",
+        "its labels for and against a claim are right in 28 % of cases; a constant label is right in 47 %",
     ),
     (
         "qwen2.5-coder-1.5b",
-        "its labels for and against a claim are right in 48 % of cases, always the same label in 47 %",
+        "its labels for and against a claim are right in 48 % of cases; a constant label is right in 47 %",
     ),
 ];
 

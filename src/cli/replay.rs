@@ -54,18 +54,20 @@ pub fn run(args: &Args) -> Result<()> {
 fn text(files: &[String], report: &Report) -> String {
     /// Lines of one kind that are printed.
     const SHOWN: usize = 10;
-    let mut lines: Vec<String> = files.iter().map(|file| format!("{file} is another file than was recorded")).collect();
+    let mut lines: Vec<String> = files.iter().map(|file| format!("{file} is not the recorded file")).collect();
     lines.extend(report.prompts.iter().take(SHOWN).map(other));
     let hidden = |count: usize| (count > SHOWN).then(|| format!("and {} more (--json lists them)", count - SHOWN));
     lines.extend(hidden(report.prompts.len()));
     lines.extend(report.failed.iter().take(SHOWN).map(|(id, reason)| format!("question {id}: {reason}")));
     lines.extend(hidden(report.failed.len()));
-    lines.extend(report.concluded_otherwise.iter().take(SHOWN).map(|id| format!("question {id} concludes otherwise")));
+    lines.extend(
+        report.concluded_otherwise.iter().take(SHOWN).map(|id| format!("question {id} has another conclusion")),
+    );
     lines.extend(hidden(report.concluded_otherwise.len()));
     let Report { questions, calls, read_otherwise, newly_malformed, unused, .. } = report;
     lines.push(format!(
-        "{questions} questions, {calls} calls: {} answered other prompts, {read_otherwise} replies read otherwise \
-         ({newly_malformed} newly malformed), {unused} recorded calls not made, {} questions conclude otherwise, {} cannot be replayed",
+        "{questions} questions, {calls} calls: {} with other prompts, {read_otherwise} replies parsed otherwise \
+         ({newly_malformed} newly malformed), {unused} recorded calls not made, {} questions with other conclusions, {} cannot be replayed",
         report.prompts.len(),
         report.concluded_otherwise.len(),
         report.failed.len(),

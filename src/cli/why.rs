@@ -121,9 +121,9 @@ fn text(why: &Why, columns: usize) -> String {
     }
     let names: Vec<String> = why.turning().map(|one| format!("{} {}", one.document, one.name)).collect();
     let verdict = match names.len() {
-        0 => "no single document turned the answer: it is the same without each of them".to_owned(),
-        1 => format!("{} turned the answer", names[0]),
-        _ => format!("each of these turned the answer: {}", names.join(", ")),
+        0 => "removing any one document leaves the answer unchanged".to_owned(),
+        1 => format!("removing {} changes the answer", names[0]),
+        _ => format!("removing any one of these changes the answer: {}", names.join(", ")),
     };
     format!(
         "{}: {}\nAnswer  {}\n{}{}\nCalls   {}\n\n",
@@ -159,7 +159,10 @@ fn summary(all: &[Why], seconds: f64) -> String {
     let mut groups: Vec<_> = groups.into_iter().filter(|(_, (_, turned))| *turned > 0).collect();
     groups.sort_by_key(|(_, (_, turned))| std::cmp::Reverse(*turned));
     for (name, (documents, turned)) in groups.into_iter().take(10) {
-        text.push_str(&format!("  {turned} of {documents} documents {} turned one\n", printable(&name)));
+        text.push_str(&format!(
+            "  {turned} of {documents} documents {} changed an answer when removed\n",
+            printable(&name)
+        ));
     }
     text + &format!("Calls   {cost}\n")
 }

@@ -1,4 +1,4 @@
-//! A model in front of another: it answers some calls itself, or changes or watches them; everything else is that of
+//! A wrapper of a model: it may answer calls itself, change or watch them; everything else is that of
 //! the model behind it.
 
 use crate::engine::{Engine, Stats};

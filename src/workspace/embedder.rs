@@ -111,7 +111,7 @@ impl EmbedderOptions {
         let known = address.model.as_ref().and_then(|model| catalog.encoder_at(Path::new(model)));
         if known.is_none() {
             control.note(&format!(
-                "{address}: its prefixes are not known, so texts are sent as they are (a name of the catalog behind # tells them)"
+                "{address}: prefixes of queries and passages are unknown, so none is sent (append #NAME of a catalog encoder)"
             ));
         }
         let prefixes = known.map_or_else(Prefixes::default, |known| Prefixes {

@@ -173,7 +173,7 @@ impl MethodOptions {
         let own = OwnPrompts::read(dir, &all)?;
         for (name, missing) in own.leaving_out(&all) {
             let missing: Vec<String> = missing.iter().map(|value| format!("{{{{ {value} }}}}")).collect();
-            notice.tell(&format!("note: your {name} has no {}, which the program's shows", missing.join(" and no ")));
+            notice.tell(&format!("note: your {name} omits {}, which the built-in one has", missing.join(" and no ")));
         }
         Ok(own)
     }

@@ -55,8 +55,7 @@ impl Recorded {
             weights: weights(options.method.source_weights.as_deref(), &record)?,
         };
         for file in fork::other_files(header, &method.method) {
-            control
-                .note(&format!("note: {file} is another file than was recorded: calls that use it are computed anew"));
+            control.note(&format!("note: {file} is not the recorded file: calls that use it are computed anew"));
         }
         let roles = method.method.roles();
         let named = || roles.iter().map(|role| format!("{role}={}", header.model_of(role).name));

@@ -87,7 +87,7 @@ fn each_document_is_left_out_and_the_cost_is_reported() {
     let first = record.questions.iter().find(|question| question.place == Some(0)).unwrap();
     let documents = first.question.documents.len();
     assert!(said.contains("computed") && said.contains("shared"), "{said}");
-    assert!(said.contains("turned the answer"), "{said}");
+    assert!(said.contains("removing "), "{said}");
     assert!(said.lines().count() >= documents + 4, "a row a document: {said}");
     let all = text(&with_model(&workspace, &["record", "why", "out.jsonl", "--limit", "2"]).stdout);
     assert!(all.contains(" of 2 answers depend on a single document"), "{all}");

@@ -84,7 +84,7 @@ fn a_replay_needs_no_model_and_is_a_record() {
     fs::remove_file(workspace.path("tiny.gguf")).unwrap();
     let said = text(&run(here(&["record", "replay", "out.jsonl", "-o", "again.jsonl"])).stdout);
     assert!(
-        said.starts_with("3 questions, ") && said.contains("0 answered other prompts, 0 replies read otherwise"),
+        said.starts_with("3 questions, ") && said.contains("0 with other prompts, 0 replies parsed otherwise"),
         "{said}"
     );
     let again = Record::read(&workspace.path("again.jsonl")).unwrap();

@@ -121,7 +121,7 @@ fn few_questions_are_warned_of_and_one_record_has_no_letter() {
     assert!(said.contains("warning: 29 questions are few"), "{said}");
     assert!(said.contains("few.jsonl: echo on some.jsonl") && !said.contains("A  "), "{said}");
     assert!(!scored(&[&enough], &[]).contains("warning"));
-    assert!(scored(&[&enough, &few], &[]).contains("B - A: paired by question, 29 in both, 1 in one only left out"));
+    assert!(scored(&[&enough, &few], &[]).contains("B - A: paired by question, 29 in both, 1 in one alone left out"));
 }
 
 #[test]

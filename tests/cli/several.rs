@@ -198,9 +198,7 @@ fn several_methods_and_models_are_a_record_each() {
     );
     let shared: Vec<usize> = said
         .lines()
-        .filter_map(|line| {
-            line.strip_suffix(" prompt tokens of one method had been computed for another one")?.parse().ok()
-        })
+        .filter_map(|line| line.strip_suffix(" prompt tokens were computed once for several methods")?.parse().ok())
         .collect();
     assert!(shared.len() == 2 && shared.iter().all(|&tokens| tokens > 100), "{said}");
     let again = run_of("one-round,every-answer", "tiny.gguf,other.gguf");

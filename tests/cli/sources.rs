@@ -67,7 +67,7 @@ fn estimates_are_written_shown_merged_and_updated() {
     let (out, err) = said(&["estimate", &first, &second, "-o", &path("all.json")]);
     assert!(err.is_empty(), "{err}");
     assert!(
-        out.contains("b          2.000") && out.contains("4 questions; weights stood still after 3 iterations"),
+        out.contains("b          2.000") && out.contains("4 questions; weights converged after 3 iterations"),
         "{out}"
     );
     assert!(out.contains("note: \"c\" has a weight below 0"), "{out}");

@@ -84,23 +84,39 @@ fn a_stage_is_answered_counted_and_repeatable() {
     assert!(reply.logprobs.iter().all(|token| token.logprob <= 0.0 && token.top.len() == 3), "{:?}", reply.logprobs);
 }
 
+fn question() -> Question {
+    let document = |name: &str, text: &str| Document { name: name.into(), text: text.into(), ..Document::default() };
+    let documents = vec![document("a", "The bridge opened in 1931."), document("b", "The bridge opened in 1968.")];
+    Question { id: "q".into(), text: "When did the bridge open?".into(), documents, ..Question::default() }
+}
+
 #[test]
 #[ignore = "needs llama.cpp's server (MOOT_LLAMA_SERVER) and smollm2-135m in the cache"]
 fn a_debate_is_held_by_schemas() {
     let peer = Peer::start();
     let remote = peer.open(&Cancel::default());
-    let document = |name: &str, text: &str| Document { name: name.into(), text: text.into(), ..Document::default() };
-    let documents = vec![document("a", "The bridge opened in 1931."), document("b", "The bridge opened in 1968.")];
-    let question =
-        Question { id: "q".into(), text: "When did the bridge open?".into(), documents, ..Question::default() };
     let method = methods::build("madam-rag", &typed(&[("rounds", "2")])).unwrap();
     let settings = Settings { max_tokens: 200, ..Settings::default() };
-    let record = method.answer(&question, Tools::new(&remote), &settings, &Silent).unwrap();
+    let record = method.answer(&question(), Tools::new(&remote), &settings, &Silent).unwrap();
     for call in &record.calls {
         assert!(call.grammar.as_deref().is_some_and(|name| name.ends_with(".jsonc")), "{call:?}");
         assert!(call.finish == Finish::Length || (call.raw.is_some() && call.parsed != Parsed::Malformed), "{call:?}");
     }
     assert!(record.calls.iter().any(|call| call.usage.reused > 0), "prompts begin alike");
+}
+
+#[test]
+#[ignore = "needs llama.cpp's server (MOOT_LLAMA_SERVER) and smollm2-135m in the cache"]
+fn scored_choices_are_read_without_a_schema() {
+    let peer = Peer::start();
+    let remote = peer.open(&Cancel::default());
+    let method = methods::build("moot", &typed(&[])).unwrap();
+    let record = method.answer(&question(), Tools::new(&remote), &Settings::default(), &Silent).unwrap();
+    let scored: Vec<_> = record.calls.iter().filter(|call| call.format == "choice").collect();
+    assert!(scored.iter().any(|call| call.role == "examiner") && scored.iter().any(|call| call.role == "screener"));
+    for call in scored {
+        assert!(call.chosen().is_some() && call.logprobs[0].top.len() > 1, "{call:?}");
+    }
 }
 
 #[test]

@@ -197,6 +197,28 @@ fn a_method_is_a_model_of_chats() {
     assert!(events.iter().any(|(_, value)| value["moot"]["method"] == "madam-rag"));
     assert!(events.iter().any(|(_, value)| value["usage"]["prompt_tokens"].is_u64()));
     assert_eq!(events.last().unwrap().1, "[DONE]");
+    // What a method does not heed is refused, as of other models.
+    let unheeded = [
+        ("n", json!(2)),
+        ("stop", json!(["x"])),
+        ("logprobs", json!(true)),
+        ("response_format", json!({ "type": "json_object" })),
+    ];
+    for (field, value) in unheeded {
+        let mut body = body.clone();
+        body[field] = value;
+        let response = server.post("/v1/chat/completions", &body);
+        assert_eq!((response.status, response.json()["error"]["param"].as_str()), (400, Some(field)));
+    }
+    body["documents"] = json!(["The Orrin ferry stopped in 1974.", "The Orrin ferry stopped in 1968."]);
+    body["response_format"] = json!({ "type": "text" });
+    body["temperature"] = json!(0.7);
+    body["n"] = json!(1);
+    assert!(server.post("/v1/chat/completions", &body).events().iter().any(|(_, value)| value["moot"]["calls"] == 2));
+    body["documents"] = json!([7]);
+    let refused = server.post("/v1/chat/completions", &body);
+    assert!(refused.status == 400 && refused.error().contains("a text, or an object with text"), "{}", refused.body);
+    body["documents"] = documents();
     body["model"] = "moot/nothing".into();
     let events = server.post("/v1/chat/completions", &body).events();
     assert!(events.last().unwrap().1["error"]["message"].as_str().unwrap().contains("no method is called"));

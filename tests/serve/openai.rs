@@ -214,6 +214,11 @@ fn what_would_change_a_reply_is_refused_and_what_would_not_is_ignored() {
         ("messages", json!([])),
         ("messages", json!([{ "role": "user", "content": [{ "type": "image_url" }] }])),
         ("messages", json!([{ "role": "nobody", "content": "x" }])),
+        ("chat_template_kwargs", json!({ "thinking": true })),
+        ("guided_json", json!({ "type": "object" })),
+        ("structured_outputs", json!({ "choice": ["yes"] })),
+        ("min_tokens", json!(3)),
+        ("ignore_eos", json!(true)),
     ];
     for (field, value) in refused {
         let response = chat(field, value.clone());
@@ -229,10 +234,24 @@ fn what_would_change_a_reply_is_refused_and_what_would_not_is_ignored() {
         ("tools", json!([{ "type": "function", "function": { "name": "f" } }])),
         ("tool_choice", json!("auto")),
         ("tool_choice", json!("none")),
+        ("chat_template_kwargs", json!({ "enable_thinking": false })),
+        ("ignore_eos", json!(false)),
+        ("guided_json", json!(null)),
     ];
     for (field, value) in ignored {
         assert_eq!(chat(field, value).status, 200, "{field}");
     }
     assert_eq!(chat("model", json!("gpt-4")).status, 404);
     assert!(chat("model", json!("gpt-4")).error().contains("tiny.gguf"));
+}
+
+#[test]
+fn a_completion_keeps_a_schema() {
+    let server = Started::new();
+    let schema = json!({ "type": "object", "properties": { "n": { "enum": [1, 2] } }, "required": ["n"], "additionalProperties": false });
+    let form = json!({ "type": "json_schema", "json_schema": { "name": "number", "schema": schema } });
+    let reply = server.ask("/v1/completions", &json!({ "prompt": "alpha", "max_tokens": 64, "response_format": form }));
+    let text = reply["choices"][0]["text"].as_str().unwrap();
+    let value: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert!(value["n"] == 1 || value["n"] == 2, "{text}");
 }

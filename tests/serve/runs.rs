@@ -55,7 +55,7 @@ fn a_dataset_is_answered_question_by_question_into_one_record() {
     assert_eq!(seen, [("q0", 0), ("q1", 1), ("q2", 2), ("q3", 3), ("q4", 4)]);
     assert!(of("question").iter().all(|data| data["error"].is_null() && data["answered"]["calls"] == 2));
 
-    // One record, which is read by its id and reported, and is not among the single questions.
+    // One record, which is read by its id, reported and listed.
     let id = reply["id"].as_str().unwrap();
     let kept = record(&server, id);
     let dataset = kept.header.dataset.as_ref().unwrap();
@@ -63,7 +63,8 @@ fn a_dataset_is_answered_question_by_question_into_one_record() {
     let file = server.folder.path().join("asked").join(format!("{id}.jsonl"));
     assert_eq!(server.get(&format!("/moot/v1/records/{id}")).body, std::fs::read_to_string(file).unwrap());
     assert!(server.get(&format!("/moot/v1/records/{id}/report")).body.contains("ferry 3"));
-    assert_eq!(server.get("/moot/v1/records").json(), json!([]));
+    let listed = server.get("/moot/v1/records").json();
+    assert_eq!((&listed[0]["id"], &listed[0]["questions"]), (&json!(id), &json!(5)));
     for (path, body) in [("?format=json", None), ("/fork", Some(json!({ "tell": "It rained." })))] {
         let path = format!("/moot/v1/records/{id}{path}");
         let refused = body.map_or_else(|| server.get(&path), |body| server.post(&path, &body));
@@ -91,6 +92,18 @@ fn a_dataset_is_answered_question_by_question_into_one_record() {
     let whole = server.ask("/moot/v1/runs", &json!({ "questions": questions(2) }));
     assert_eq!((&whole["method"], &whole["recorded"]), (&json!(moot::methods::ASK), &json!(2)));
     assert_eq!(record(&server, whole["id"].as_str().unwrap()).questions.len(), 2);
+
+    // Both runs are listed, the newest first, and by a server that starts later too.
+    let runs = |listed: &Value| -> Vec<(Value, Value)> {
+        let of = |entry: &Value| entry["questions"].is_u64().then(|| (entry["id"].clone(), entry["questions"].clone()));
+        listed.as_array().unwrap().iter().filter_map(of).collect()
+    };
+    let listed = runs(&server.get("/moot/v1/records").json());
+    assert_eq!(listed[0], (whole["id"].clone(), json!(2)));
+    assert_eq!(listed[1], (json!(id), json!(5)));
+    let folder = server.folder.path().join("asked");
+    let later = Started::with(|options| ServeOptions { records: Some(folder), ..options });
+    assert_eq!(runs(&later.get("/moot/v1/records").json()), listed);
 }
 
 /// Reads events until one is called `name`; its data.

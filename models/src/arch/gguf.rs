@@ -16,7 +16,7 @@ pub(super) fn spec(metadata: &Metadata, architecture: &'static str) -> Result<De
     if spec.rope.dims == spec.head_dim {
         return Ok(spec);
     }
-    let expected = format!("{}, the head size (partial rotation is not known of {architecture})", spec.head_dim);
+    let expected = format!("{}, the head size ({architecture} has no partial rotation)", spec.head_dim);
     Err(metadata.wrong(&format!("{architecture}.rope.dimension_count"), &expected))
 }
 
@@ -24,7 +24,7 @@ pub(super) fn spec(metadata: &Metadata, architecture: &'static str) -> Result<De
 pub(super) fn partly_rotated(metadata: &Metadata, architecture: &'static str) -> Result<DecoderSpec> {
     let experts = format!("{architecture}.expert_count");
     if metadata.optional_usize(&experts)?.is_some_and(|count| count > 0) {
-        return Err(metadata.wrong(&experts, &format!("0 (experts are not known of {architecture})")));
+        return Err(metadata.wrong(&experts, &format!("0 ({architecture} has no experts)")));
     }
     fields(metadata, architecture, "feed_forward_length")
 }

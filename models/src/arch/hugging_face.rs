@@ -35,7 +35,7 @@ pub(super) fn spec(config: &Config, architecture: &'static str) -> Result<Decode
     }
     let parameters = config.section("rope_parameters")?.filter(|section| section.has("partial_rotary_factor"));
     let holder = parameters.as_ref().unwrap_or(config);
-    Err(holder.wrong("partial_rotary_factor", &format!("1 (partial rotation is not known of {architecture})")))
+    Err(holder.wrong("partial_rotary_factor", &format!("1 ({architecture} has no partial rotation)")))
 }
 
 /// As [`spec`], of an architecture whose heads may be rotated in part.

@@ -43,7 +43,8 @@ impl Python {
             };
             self.0.iter().find_map(run)
         };
-        let output = pip(&["--version"]).ok_or_else(|| format!("no Python here; {PYTHON_VARIABLE} can name one"))?;
+        let output =
+            pip(&["--version"]).ok_or_else(|| format!("Python not found; set {PYTHON_VARIABLE} to its path"))?;
         if !output.status.success() {
             return Err(complaint(&output));
         }
@@ -191,7 +192,7 @@ fn pip(python: &Python, requirement: &str, folder: &Path) -> Result<Output> {
         }
     }
     let names: Vec<String> = python.0.iter().map(|name| name.display().to_string()).collect();
-    Err(refused(requirement, format!("no Python here ({}); {PYTHON_VARIABLE} can name one", names.join(", "))))
+    Err(refused(requirement, format!("Python not found ({}); set {PYTHON_VARIABLE} to its path", names.join(", "))))
 }
 
 /// pip's error in one line: its last error, else its last line. If pip itself crashed (a full disk), the last line of its

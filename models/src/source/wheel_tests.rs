@@ -128,7 +128,7 @@ fn interpreters_are_tried_in_order() {
     run(&both, b"onetwo", 6).0.unwrap();
     let (outcome, _, _) = run(&Python(vec!["/no/such/python3".into()]), b"onetwo", 6);
     let message = outcome.unwrap_err().to_string();
-    assert!(message.contains("no Python here") && message.contains("MOOT_PYTHON"), "{message}");
+    assert!(message.contains("Python not found") && message.contains("MOOT_PYTHON"), "{message}");
 }
 
 #[test]

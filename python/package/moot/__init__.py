@@ -22,7 +22,7 @@ from moot.answers import Answer, Call, Conflict, Event, Listed, Reply, Said, Sta
 from moot.assessments import Assessment, Claim, Evidence, Quote, Scores, Unsupported
 from moot.contradictions import Contradictions, Finding, Side, Statement, Subject
 from moot.documents import Document
-from moot.engine import Engine, RunReport
+from moot.engine import Engine
 from moot.errors import (
     FileError,
     InputError,
@@ -35,6 +35,7 @@ from moot.errors import (
 )
 from moot.methods import Ask, Conclusion, Context, Method, Question, Supported
 from moot.records import Record, RecordedQuestion, records
+from moot.runs import RunReport
 
 __version__: str = _moot.__version__
 

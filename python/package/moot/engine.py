@@ -7,19 +7,18 @@ import logging
 import os
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Union
 
 from moot import _moot
 from moot._json import plain, read
-from moot.answers import Answer, Event, Reply, Usage
+from moot.answers import Answer, Event, Reply
 from moot.assessments import Assessment
 from moot.contradictions import Contradictions
 from moot.documents import Documents, given
 from moot.errors import of
 from moot.methods import Method
-from moot.records import Record, records
+from moot.runs import Progress, RunReport
 
 log = logging.getLogger("moot")
 
@@ -27,48 +26,6 @@ Path = Union[str, "os.PathLike[str]"]
 OnEvent = Callable[[Event], object]
 Messages = Union[str, Sequence[Mapping[str, str]]]
 """A chat: the user's message alone, or messages with `role` (`system`, `user`, `assistant`) and `content`."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Counts of a run."""
-
-    total: int
-    """Questions in all."""
-    done: int
-    """Questions recorded, those of earlier runs included."""
-    before: int
-    """Questions recorded before this run began."""
-    calls: int
-    """Calls of the questions that this run recorded."""
-    malformed: int
-    """Replies that did not keep their format."""
-    errors: int
-    """Questions of this run recorded with an error."""
-    usage: Usage
-    """Tokens of these calls."""
-    seconds: float
-    """Since this run began."""
-
-
-@dataclass(frozen=True)
-class RunReport:
-    """The result of one method over a dataset."""
-
-    output: str
-    """The record."""
-    progress: Progress
-    """Counts of this run."""
-    answers: str | None = None
-    """The table of answers, where one was asked for."""
-    unanswered: str | None = None
-    """One line where questions of the record ended in an error."""
-    notes: list[str] = field(default_factory=list)
-    """Lines on what was skipped."""
-
-    def record(self) -> Record:
-        """The record, read."""
-        return records(self.output)
 
 
 class _Ears:

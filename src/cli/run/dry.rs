@@ -31,8 +31,8 @@ pub(super) fn text(run: &DryRun<'_>) -> String {
     if passes[1].malformed > 0 {
         let count = passes[1].malformed;
         lines.push(format!(
-            "note: {} did not keep the format; such methods may ask more than this",
-            plural(count, "made-up reply", "made-up replies")
+            "note: {}; the real run may need more calls",
+            plural(count, "simulated reply was malformed", "simulated replies were malformed")
         ));
     }
     if let Some((id, reason)) = passes[0].failed.first() {

@@ -109,7 +109,7 @@ fn notes(scores: &[Scores], differences: &[Difference], printed: &[usize]) -> Ve
     for difference in differences {
         let left_out = match difference.unpaired {
             0 => String::new(),
-            n => format!(", {n} in one only left out"),
+            n => format!(", {n} in one alone left out"),
         };
         let head = head(scores, difference);
         notes.push(format!("{head}: paired by question, {} in both{left_out}", difference.common));

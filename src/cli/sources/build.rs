@@ -202,7 +202,7 @@ fn labelled(args: &BenchArgs, lies: Lies) -> Result<Vec<Pool>> {
     for (count, why) in [
         (without_answer, "left out: no document holds the right answer, or no wrong answer can be made"),
         (one_lie, "left out: a single wrong answer would be shared by all liars (--shared-lie takes them)"),
-        (unmatched, "of later files are not in the first"),
+        (unmatched, "left out: only in later files"),
     ] {
         if count > 0 {
             tell(&format!("{count} questions {why}"));

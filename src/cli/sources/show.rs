@@ -54,7 +54,7 @@ fn pairs(report: &Report<'_>) -> String {
     if moving.is_empty() {
         return String::new();
     }
-    let mut text = "\nSources that move together: agreement beyond what their weights explain\n".to_owned();
+    let mut text = "\nSources that agree more often than their weights predict\n".to_owned();
     for (a, b, pair) in moving {
         let share = pair.agreed as f64 / pair.both as f64;
         text.push_str(&format!(

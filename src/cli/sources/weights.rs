@@ -40,6 +40,6 @@ pub(super) fn table(weights: &SourceWeights) -> String {
     if weights.iterations == 0 {
         return text;
     }
-    let state = if weights.converged { "stood still" } else { "still moved" };
+    let state = if weights.converged { "converged" } else { "did not converge" };
     text + &format!("{} questions; weights {state} after {} iterations\n", weights.questions, weights.iterations)
 }

@@ -39,7 +39,7 @@ pub fn calls(record: &QuestionRecord) -> Option<f64> {
     Some(record.calls.len() as f64)
 }
 
-/// Calls that were not made, because an equal one had been answered.
+/// Duplicate calls that reused a reply.
 #[must_use]
 pub fn taken_over(record: &QuestionRecord) -> Option<f64> {
     Some(record.calls.iter().filter(|call| call.taken_from.is_some()).count() as f64)

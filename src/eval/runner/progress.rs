@@ -15,7 +15,7 @@ pub struct Progress {
     pub before: usize,
     /// Calls of the questions that this run recorded.
     pub calls: usize,
-    /// Of these, calls that were not made because an equal call had been answered.
+    /// Of these, duplicate calls that reused a reply.
     pub taken_over: usize,
     /// Of these, calls that an earlier run had made.
     pub from_journal: usize,

@@ -104,12 +104,13 @@ impl<'a> Report<'a> {
             } else if pair.moves_together() {
                 let (agreed, both, expected) = (pair.agreed, pair.both, pair.expected * pair.both as f64);
                 notes.push(format!(
-                    "{a:?} and {b:?} move together: they agree on {agreed} of {both} questions, their weights explain {expected:.1}"
+                    "{a:?} and {b:?} agree more often than their weights predict: on {agreed} of {both} questions, expected {expected:.1}"
                 ));
             }
         }
         if !self.weights.converged && !self.weights.sources.is_empty() && self.weights.iterations > 0 {
-            notes.push(format!("the weights still moved after {} iterations (--iterations)", self.weights.iterations));
+            notes
+                .push(format!("the weights did not converge in {} iterations (--iterations)", self.weights.iterations));
         }
         notes
     }

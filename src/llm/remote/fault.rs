@@ -63,7 +63,7 @@ impl Fault {
         match error.kind() {
             ConnectionRefused => Self::new(RemoteFault::Unreachable, Again::Later, "no server listens there"),
             HostUnreachable | NetworkUnreachable => {
-                Self::new(RemoteFault::Unreachable, Again::Later, "there is no way to this host")
+                Self::new(RemoteFault::Unreachable, Again::Later, "the host is unreachable")
             }
             // rustls speaks through this one.
             InvalidData => Self::new(RemoteFault::Unreachable, Again::Never, format!("TLS: {error}")),

@@ -4,6 +4,7 @@ use crate::answers::equality;
 use crate::answers::words::Level;
 use crate::generation::TokenLogprob;
 use crate::transcript::CallRecord;
+use std::ops::Range;
 
 /// One value that documents give.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,22 +63,36 @@ pub(super) fn of(replies: &[CallRecord], given: &[Option<String>], units: &[Vec<
     values
 }
 
-/// The mean log-probability of the tokens behind `Answer:`.
+/// The mean log-probability of the tokens behind `Answer:`, or in the field `answer` of an object.
 fn sureness(tokens: &[TokenLogprob]) -> f64 {
-    let mut before = String::new();
-    let mut of_answer: Vec<f64> = Vec::new();
+    let text: String = tokens.iter().map(|token| token.text.as_str()).collect();
+    let Some(answer) = answer(&text) else { return 0.0 };
+    let (mut at, mut of_answer) = (0, Vec::new());
     for token in tokens {
-        if before.contains("Answer:") {
+        if answer.contains(&at) {
             of_answer.push(f64::from(token.logprob));
         }
-        before.push_str(&token.text);
+        at += token.text.len();
     }
     if of_answer.is_empty() { 0.0 } else { of_answer.iter().sum::<f64>() / of_answer.len() as f64 }
 }
 
+/// Where the answer stands in a reply.
+fn answer(reply: &str) -> Option<Range<usize>> {
+    const LINE: &str = "Answer:";
+    const FIELD: &str = "\"answer\"";
+    if let Some(at) = reply.find(LINE) {
+        return Some(at + LINE.len()..reply.len() + 1);
+    }
+    let field = reply.find(FIELD)? + FIELD.len();
+    let value = field + reply[field..].find('"')? + 1;
+    Some(value..reply.rfind('"')?)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::{of, sureness};
+    use crate::generation::TokenLogprob;
     use crate::transcript::{CallRecord, Parsed};
 
     fn call(document: usize, answer: &str) -> CallRecord {
@@ -94,5 +109,25 @@ mod tests {
             values.iter().map(|value| (value.text.as_str(), &value.documents[..], value.votes)).collect();
         assert_eq!(found, [("14 June 1902", &[0, 2, 3][..], 2), ("1951", &[1][..], 1)]);
         assert_eq!(of(&replies, &given, &[vec![0], vec![1], vec![2], vec![3]], 1).len(), 1);
+    }
+
+    #[test]
+    fn the_tokens_of_the_answer_alone_are_its_sureness() {
+        let of = |tokens: &[(&str, f32)]| {
+            let token = |&(text, logprob): &(&str, f32)| TokenLogprob {
+                id: None,
+                text: text.into(),
+                logprob,
+                top: Vec::new(),
+                watched: Vec::new(),
+            };
+            sureness(&tokens.iter().map(token).collect::<Vec<_>>())
+        };
+        let line = [("About: the line", -9.0), ("\nAnswer:", -9.0), (" 19", -1.0), ("02", -2.0), ("", -3.0)];
+        assert_eq!(of(&line), -2.0, "its end counts");
+        let object =
+            [("{\"about\": \"x\", ", -9.0), ("\"answer\": \"", -9.0), ("19", -1.0), ("02", -2.0), ("\"}", -9.0)];
+        assert_eq!(of(&object), -1.5);
+        assert_eq!((of(&line[..2]), of(&object[..2]), of(&[])), (0.0, 0.0, 0.0));
     }
 }

@@ -3,12 +3,18 @@
 use crate::question::Document;
 use crate::serve::refusal::Answer;
 use crate::workspace::{InlineDocument, InlineRead};
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
 
-/// A document of a request: `text`, or a file as `base64` with its `name`.
+/// A document of a request: `text`, or a file as `base64` with its `name`; a text alone is a document too.
+#[derive(Debug, Default, Clone)]
+pub(in crate::serve) struct GivenDocument(Fields);
+
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default)]
-pub(in crate::serve) struct GivenDocument {
+struct Fields {
     /// As clients of retrieval name a document.
     id: Option<String>,
     name: Option<String>,
@@ -18,6 +24,30 @@ pub(in crate::serve) struct GivenDocument {
     source: Option<String>,
     date: Option<String>,
     url: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for GivenDocument {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrFields;
+
+        impl<'de> Visitor<'de> for TextOrFields {
+            type Value = Fields;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a text, or an object with text or base64")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Fields, E> {
+                Ok(Fields { text: Some(text.to_owned()), ..Fields::default() })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Fields, A::Error> {
+                Fields::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+
+        deserializer.deserialize_any(TextOrFields).map(Self)
+    }
 }
 
 /// The documents, in the order given, and lines on what was not read. A file may hold several.
@@ -33,7 +63,7 @@ pub(in crate::serve) fn documents(all: Vec<GivenDocument>) -> Answer<(Vec<Docume
 /// Without a path: files of this machine are not the client's.
 impl From<GivenDocument> for InlineDocument {
     fn from(given: GivenDocument) -> Self {
-        let GivenDocument { id, name, text, base64, title, source, date, url } = given;
+        let Fields { id, name, text, base64, title, source, date, url } = given.0;
         Self { id, name, text, base64, path: None, title, source, date, url }
     }
 }

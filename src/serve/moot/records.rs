@@ -39,6 +39,9 @@ pub(super) struct Listed {
     pub question: String,
     pub method: String,
     pub answers: Vec<String>,
+    /// Of a run, how many questions it has; its `question` is empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub questions: Option<usize>,
 }
 
 impl Records {
@@ -80,11 +83,21 @@ impl Records {
         let id = record.question.id.clone();
         Writer::write_new(&self.file(&id), header, |writer| writer.append_run(std::slice::from_ref(record), true))?;
         let answers = answered.answers.iter().map(|answer| answer.text.clone()).collect();
-        let entry = Listed { id, question: answered.question.clone(), method: answered.method.clone(), answers };
+        let (question, method) = (answered.question.clone(), answered.method.clone());
+        self.add(Listed { id, question, method, answers, questions: None });
+        Ok(())
+    }
+
+    /// Lists the record of a run, which is in its file.
+    pub(super) fn keep_run(&self, id: &str, method: &str, questions: usize) {
+        let (id, method) = (id.to_owned(), method.to_owned());
+        self.add(Listed { id, question: String::new(), method, answers: Vec::new(), questions: Some(questions) });
+    }
+
+    fn add(&self, entry: Listed) {
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         newest.push_front(entry);
         newest.truncate(LISTED);
-        Ok(())
     }
 
     /// The newest records, newest first.
@@ -128,7 +141,7 @@ impl Records {
     }
 }
 
-/// The newest records of a folder. A file that is no record of one question is left out.
+/// The newest records of a folder. A file that is no record is left out.
 fn listed(folder: &Path) -> Result<VecDeque<Listed>> {
     let entries = std::fs::read_dir(folder).map_err(|e| MootError::io(folder, "list", e))?;
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -139,15 +152,13 @@ fn listed(folder: &Path) -> Result<VecDeque<Listed>> {
 
 fn entry(path: &Path) -> Option<Listed> {
     let record = Record::read(path).ok()?;
-    let [question] = record.questions.as_slice() else { return None };
+    let (id, method) = (path.file_stem()?.to_str()?.to_owned(), record.header.method.clone());
     if record.header.dataset.is_some() {
-        return None;
+        let questions = Some(record.questions.len());
+        return Some(Listed { id, question: String::new(), method, answers: Vec::new(), questions });
     }
+    let [question] = record.questions.as_slice() else { return None };
     let answers = question.conclusion.iter().flat_map(|conclusion| &conclusion.answers);
-    Some(Listed {
-        id: path.file_stem()?.to_str()?.to_owned(),
-        question: question.question.text.clone(),
-        method: record.header.method.clone(),
-        answers: answers.map(|answer| answer.text.clone()).collect(),
-    })
+    let answers = answers.map(|answer| answer.text.clone()).collect();
+    Some(Listed { id, question: question.question.text.clone(), method, answers, questions: None })
 }

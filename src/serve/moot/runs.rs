@@ -148,6 +148,7 @@ fn answered(state: &State, body: Body, cancel: &Cancel, sink: &Sink) -> Answer<R
     state.metrics.used(progress.usage);
     (0..progress.done).for_each(|_| state.metrics.question());
     let Progress { total, done, errors, calls, malformed, usage, .. } = progress;
+    state.records.keep_run(&id, &method, done);
     let (seconds, notes) = (started.elapsed().as_secs_f64(), std::mem::take(&mut watch.state().notes));
     Ok(Reply {
         id,

@@ -5,7 +5,6 @@ use super::logprobs;
 use super::reply::{finish, id, now, usage};
 use crate::cancel::Cancel;
 use crate::generation::{Message, Prompt, Role, Usage};
-use crate::llm::remote::GRAMMAR_BYTES;
 use crate::llm::{Call, Delta, Llm, OnFailure, Reply};
 use crate::serve::body;
 use crate::serve::moot::as_model;
@@ -35,6 +34,7 @@ pub(super) async fn complete(Extract(state): Extract<Arc<State>>, request: Reque
     let body: Body = body::json(&state, request).await?;
     body.refuse_unsupported()?;
     if let Some(method) = body.model.as_deref().and_then(as_model::method) {
+        body.refuse_of_method()?;
         let asked = as_model::Asked::of(method, last_question(&body.messages)?, body.documents);
         let (streams, include) = (body.stream.unwrap_or(false), body.stream_options.and_then(|o| o.include_usage));
         return as_model::answer(state, asked, streams, include.unwrap_or(false)).await;
@@ -83,7 +83,7 @@ impl Body {
         if max_tokens == 0 {
             return Err(Refusal::field("max_tokens", "at least 1", 0));
         }
-        let (grammar, schema) = self.form().unzip();
+        let (grammar, schema) = (self.grammar()?, self.form().map(|(_, schema)| schema));
         let capabilities = llm.capabilities("");
         let call = Call {
             think: self.think()?.min(room),
@@ -96,9 +96,6 @@ impl Body {
             ..Call::new("chat", "", Prompt::Chat(messages), max_tokens)
         };
         logprobs::check(call.logprobs.as_ref(), self.replies()?, call.max_tokens)?;
-        if call.grammar.as_ref().is_some_and(|grammar| grammar.lark.len() > GRAMMAR_BYTES) {
-            return Err(Refusal::field("response_format", &format!("a schema below {GRAMMAR_BYTES} bytes"), "more"));
-        }
         let missing = call.needs().missing_from(capabilities);
         if !missing.is_empty() {
             let model = State::served(llm.identity());

@@ -7,7 +7,7 @@ use super::reply::{finish, id, now, usage};
 use crate::cancel::Cancel;
 use crate::engine::{Completion, Engine, Event, Request};
 use crate::error::{MootError, Result};
-use crate::generation::{Logprobs, Segment, TokenLogprob, Usage};
+use crate::generation::{Grammar, Logprobs, Segment, TokenLogprob, Usage};
 use crate::serve::body;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run, run_streamed};
@@ -128,6 +128,7 @@ struct Settings {
     max_tokens: usize,
     sampling: crate::generation::Sampling,
     stop: Vec<String>,
+    grammar: Option<Grammar>,
     logprobs: Option<Logprobs>,
     /// The prompt's tokens are scored.
     scores: bool,
@@ -137,7 +138,9 @@ impl Settings {
     fn of(body: &Body) -> Answer<Self> {
         let logprobs = body.completion_logprobs()?;
         let scores = body.echo.unwrap_or(false) && logprobs.is_some();
-        Ok(Self { max_tokens: body.most_tokens(), sampling: body.sampling()?, stop: body.stops()?, logprobs, scores })
+        let grammar = body.grammar()?;
+        let (max_tokens, sampling, stop) = (body.most_tokens(), body.sampling()?, body.stops()?);
+        Ok(Self { max_tokens, sampling, stop, grammar, logprobs, scores })
     }
 
     fn run(&self, engine: &Engine, job: &Job, cancel: &Cancel, on_event: &mut dyn FnMut(&Event)) -> Result<Done> {
@@ -158,7 +161,7 @@ impl Settings {
                 think: None,
                 sampling: self.sampling,
                 seed: job.seed,
-                grammar: None,
+                grammar: self.grammar.clone(),
                 stop: self.stop.clone(),
                 logprobs: self.logprobs.clone(),
                 ignore_eos: false,

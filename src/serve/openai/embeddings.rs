@@ -13,6 +13,7 @@ use axum::http::Request;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -34,7 +35,12 @@ struct Body {
 enum Input {
     One(String),
     Several(#[serde(deserialize_with = "list")] Vec<String>),
+    /// Tokens of some vocabulary, as some clients send them to OpenAI.
+    Other(IgnoredAny),
 }
+
+/// What is expected of `input`.
+const TEXTS: &str = "a text or a list of texts";
 
 pub(super) async fn embed(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer<Json<Value>> {
     let body: Body = body::json(&state, request).await?;
@@ -45,7 +51,11 @@ fn vectors(state: &State, body: &Body, cancel: &Cancel) -> Answer<Value> {
     let missing = || Refusal::missing("no embedder is loaded: expected moot serve --embedder NAME");
     let embedder = state.workspace()?.tools().embedder.ok_or_else(missing)?;
     let texts: Vec<&str> = match &body.input {
-        None => return Err(Refusal::field("input", "a text or a list of texts", "none")),
+        None => return Err(Refusal::field("input", TEXTS, "none")),
+        Some(Input::Other(_)) => {
+            let hint = "tokens or something else; LangChain sends texts with check_embedding_ctx_length=False";
+            return Err(Refusal::field("input", TEXTS, hint));
+        }
         Some(Input::One(text)) => vec![text],
         Some(Input::Several(texts)) => texts.iter().map(String::as_str).collect(),
     };

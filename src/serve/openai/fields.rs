@@ -5,6 +5,7 @@ use crate::serve::body::list;
 use crate::serve::moot::given::GivenDocument;
 use crate::serve::refusal::{Answer, Refusal};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -45,6 +46,14 @@ pub(super) struct Body {
     min_p: Option<f32>,
     suffix: Option<String>,
     best_of: Option<usize>,
+    min_tokens: Option<usize>,
+    ignore_eos: Option<bool>,
+    // Forms of replies as vLLM takes them.
+    guided_json: Option<IgnoredAny>,
+    guided_regex: Option<IgnoredAny>,
+    guided_choice: Option<IgnoredAny>,
+    guided_grammar: Option<IgnoredAny>,
+    structured_outputs: Option<IgnoredAny>,
 }
 
 /// A message of a chat.
@@ -125,6 +134,19 @@ pub(super) struct NamedSchema {
 #[serde(default)]
 pub(super) struct TemplateOptions {
     pub enable_thinking: Option<bool>,
+    #[serde(flatten)]
+    others: BTreeMap<String, IgnoredAny>,
+}
+
+/// What to send instead of vLLM's fields.
+const FORM: &str = "send response_format with a JSON schema";
+
+/// Refuses the first field that is asked for: its name, whether it is, what to do instead.
+fn first(asks: &[(&str, bool, &str)]) -> Answer<()> {
+    match asks.iter().find(|(_, asked, _)| *asked) {
+        Some((field, _, instead)) => Err(Refusal::unsupported(field, instead)),
+        None => Ok(()),
+    }
 }
 
 impl Body {
@@ -133,7 +155,8 @@ impl Body {
         let off = |value: Option<f32>, neutral: f32| value.is_none_or(|value| value == neutral);
         // Chat clients offer tools with every message. A reply without a call is what a model may give then, unless the
         // request demands a call.
-        let demanded = |choice: &Option<Value>| choice.as_ref().is_some_and(|choice| choice != "auto" && choice != "none");
+        let demanded =
+            |choice: &Option<Value>| choice.as_ref().is_some_and(|choice| choice != "auto" && choice != "none");
         let asks = [
             ("tool_choice", demanded(&self.tool_choice), "send auto or none: tools are not called"),
             ("function_call", demanded(&self.function_call), "send auto or none: functions are not called"),
@@ -144,11 +167,32 @@ impl Body {
             ("min_p", !off(self.min_p, 0.0), "send 0"),
             ("suffix", self.suffix.as_ref().is_some_and(|text| !text.is_empty()), "leave it out"),
             ("best_of", self.best_of.is_some_and(|best| best > self.n.unwrap_or(1)), "send n alone"),
+            ("min_tokens", self.min_tokens.is_some_and(|least| least > 0), "leave it out"),
+            ("ignore_eos", self.ignore_eos == Some(true), "leave it out"),
+            ("guided_json", self.guided_json.is_some(), FORM),
+            ("guided_regex", self.guided_regex.is_some(), FORM),
+            ("guided_choice", self.guided_choice.is_some(), FORM),
+            ("guided_grammar", self.guided_grammar.is_some(), FORM),
+            ("structured_outputs", self.structured_outputs.is_some(), FORM),
         ];
-        match asks.iter().find(|(_, asked, _)| *asked) {
-            Some((field, _, instead)) => Err(Refusal::unsupported(field, instead)),
-            None => Ok(()),
-        }
+        first(&asks)?;
+        let other = self.chat_template_kwargs.iter().flat_map(|options| options.others.keys()).next();
+        other.map_or(Ok(()), |name| {
+            let field = format!("chat_template_kwargs.{}", crate::escape::beginning(name, 40));
+            Err(Refusal::unsupported(&field, "enable_thinking alone is known"))
+        })
+    }
+
+    /// Refuses what a method as a model does not heed. How tokens are chosen, and how many, is a setting of the method.
+    pub(super) fn refuse_of_method(&self) -> Answer<()> {
+        let form = self.response_format.as_ref().is_some_and(|form| !matches!(form, ResponseFormat::Text));
+        let logprobs = self.logprobs.is_some_and(|wanted| !matches!(wanted, Wanted::Whether(false)));
+        first(&[
+            ("n", self.n.is_some_and(|n| n != 1), "a method gives one answer"),
+            ("response_format", form, "read `moot` in the reply, which has the answer's structure"),
+            ("logprobs", logprobs, "read the probabilities of answers in `moot`"),
+            ("stop", self.stop.is_some(), "leave it out"),
+        ])
     }
 
     /// Whether the reply is streamed.

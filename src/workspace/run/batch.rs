@@ -103,7 +103,7 @@ fn run_batch(batch: &[Recording], tools: Tools<'_>, control: &Control) -> Result
     let reports = reports.collect::<Result<Vec<_>>>()?;
     if let Some(stats) = tools.llm.engine_stats().filter(|_| batch.len() > 1) {
         let reused = stats.reused_across_groups;
-        control.note(&format!("{reused} prompt tokens of one method had been computed for another one"));
+        control.note(&format!("{reused} prompt tokens were computed once for several methods"));
     }
     Ok(reports)
 }

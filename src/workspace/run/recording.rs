@@ -88,10 +88,10 @@ impl Recording {
         }
         let (name, all) = (row.name, questions.len());
         Some(if row.needs.prefers_corpus() {
-            format!("{bring} of {all} questions bring documents: {name} reads what it finds in the corpus instead")
+            format!("{bring} of {all} questions have documents, which are not used: {name} searches the corpus")
         } else {
             format!(
-                "{bring} of {all} questions bring documents and keep them: {name} searches the corpus for the others"
+                "{bring} of {all} questions have documents, which are used; for the others {name} searches the corpus"
             )
         })
     }

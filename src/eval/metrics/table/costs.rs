@@ -50,7 +50,7 @@ pub(super) const ROWS: &[Metric] = &[
         Some(labels::of(r)?.unsure as f64)
     }),
     count!("calls", Less, Calls, "calls of the model", LEDGER, cost::calls).headline().ranked(10),
-    count!("calls-taken-over", More, Calls, "calls not made: an equal one had been answered", LEDGER, cost::taken_over),
+    count!("calls-taken-over", More, Calls, "duplicate calls that reused a reply", LEDGER, cost::taken_over),
     count!(
         "answers-not-held",
         Less,

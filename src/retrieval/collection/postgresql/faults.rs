@@ -44,7 +44,7 @@ fn of_connection(error: &Error, hidden: &dyn Fn(&str) -> String) -> Fault {
     match io.map(io::Error::kind) {
         Some(ConnectionRefused) => Fault::new(RemoteFault::Unreachable, Again::Later, "no server listens there"),
         Some(HostUnreachable | NetworkUnreachable) => {
-            Fault::new(RemoteFault::Unreachable, Again::Later, "there is no way to this host")
+            Fault::new(RemoteFault::Unreachable, Again::Later, "the host is unreachable")
         }
         Some(TimedOut) => Fault::new(RemoteFault::Unreachable, Again::Later, "no connection in time"),
         _ if io.is_some_and(|io| io.to_string().starts_with("failed to lookup address")) => {

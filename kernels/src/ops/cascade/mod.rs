@@ -5,59 +5,18 @@
 //! of its own, and sequences that share a span's pages are in one work: the pages are read once for all of them. A span
 //! that they share in part is one work too, with the common pages first and then each sequence's own.
 
-use crate::pages::{PAGE, SequenceRows};
+mod plan;
 
-/// Pages of a span.
-pub const SPAN: usize = 8;
+use crate::pages::{PAGE, SequenceRows};
+use plan::{PlacedSequence, Plan, VISIT, WORK};
+
+pub use plan::{Kind, SPAN};
+
 /// Queries of a block: rows times query heads of a KV head.
 const QUERIES: usize = 64;
-/// Queries of one warp.
-const WARP_QUERIES: usize = 16;
 /// Blocks of the kernel for many queries that an H200 holds at once: 132 multiprocessors, three blocks each by their
 /// registers.
 const WAVE: usize = 3 * 132;
-
-/// The kernel of a work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// One span for more than sixteen queries.
-    Many,
-    /// One span for at most as many.
-    Few,
-    /// All spans of a tile of one sequence.
-    Chunk,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Many, Self::Few, Self::Chunk];
-
-    /// The kernel's name, less head size and type.
-    #[must_use]
-    pub fn kernel(self) -> &'static str {
-        match self {
-            Self::Few => "attend_few",
-            Self::Many => "attend_many",
-            Self::Chunk => "attend_chunk",
-        }
-    }
-
-    /// Threads of a block.
-    #[must_use]
-    pub fn threads(self) -> u32 {
-        match self {
-            Self::Few => 32,
-            Self::Many | Self::Chunk => 128,
-        }
-    }
-}
-
-/// Row, rows, first visit, visits.
-type Work = [u32; WORK];
-const WORK: usize = 4;
-/// Page, its index in the sequence, row, rows, keys that are written.
-type Visit = [u32; VISIT];
-const VISIT: usize = 5;
 
 /// The size of a decoding step's plan, rounded up, so that steps of growing sequences have plans of equal size. A captured
 /// step is launched again for every plan of its room.
@@ -102,12 +61,12 @@ impl Cascade {
     /// [fit](Self::fits).
     #[must_use]
     pub fn new(sequences: &[SequenceRows], group: usize) -> Self {
-        let mut plan = Plan { group, tile: QUERIES / group, ..Plan::default() };
+        let mut plan = Plan::of_group(group, QUERIES / group);
         let mut short: Vec<PlacedSequence<'_>> = Vec::new();
         let mut row = 0;
         for sequence in sequences {
             let part = PlacedSequence { sequence, row };
-            if sequence.len > plan.tile {
+            if sequence.len > QUERIES / group {
                 plan.spans(&short);
                 short.clear();
                 plan.chunk(&part);
@@ -117,7 +76,32 @@ impl Cascade {
             row += sequence.len;
         }
         plan.spans(&short);
-        plan.finish(sequences)
+        Self::written(plan, sequences)
+    }
+
+    /// The words of `plan`.
+    fn written(mut plan: Plan, sequences: &[SequenceRows]) -> Self {
+        // The longest first, so that no long work begins last.
+        plan.works.iter_mut().for_each(|works| works.sort_by_key(|work| std::cmp::Reverse(work[3])));
+        let mut words: Vec<u32> =
+            sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|position| position as u32).collect();
+        let rows = words.len();
+        words.resize(2 * rows, 0);
+        let mut partials = 0;
+        for &row in &plan.merged {
+            words[rows + row as usize] = partials;
+            partials += words[row as usize] / (SPAN * PAGE) as u32 + 1;
+        }
+        let works = plan.works.each_ref().map(|works| {
+            let first = words.len();
+            words.extend(works.iter().flatten());
+            (first, works.len())
+        });
+        let merged = (words.len(), plan.merged.len());
+        words.extend(&plan.merged);
+        let visits = (words.len(), plan.visits.len());
+        words.extend(plan.visits.iter().flatten());
+        Self { words, rows, works, merged, visits, partials: partials as usize }
     }
 
     /// All words of the plan.
@@ -219,136 +203,6 @@ impl Cascade {
         words.extend(of(self.visits, VISIT));
         words.resize(room.words(), 0);
         Self { words, rows: self.rows, works, merged, visits, partials: room.works }
-    }
-}
-
-/// A sequence and its first row in the batch.
-#[derive(Clone, Copy)]
-struct PlacedSequence<'a> {
-    sequence: &'a SequenceRows,
-    row: usize,
-}
-
-impl PlacedSequence<'_> {
-    /// Keys of the sequence, the step's own included.
-    fn keys(&self) -> usize {
-        self.sequence.start + self.sequence.len
-    }
-
-    fn pages(&self) -> usize {
-        self.keys().div_ceil(PAGE)
-    }
-}
-
-#[derive(Default)]
-struct Plan {
-    group: usize,
-    /// Rows of a block.
-    tile: usize,
-    works: [Vec<Work>; 3],
-    visits: Vec<Visit>,
-    /// Rows whose spans are merged.
-    merged: Vec<u32>,
-}
-
-impl Plan {
-    /// Tiles of one sequence, each through all its pages.
-    fn chunk(&mut self, part: &PlacedSequence<'_>) {
-        let sequence = part.sequence;
-        for first in (0..sequence.len).step_by(self.tile) {
-            let rows = self.tile.min(sequence.len - first);
-            let (row, keys, from) = (part.row + first, sequence.start + first + rows, self.visits.len());
-            for (index, &page) in sequence.pages[..keys.div_ceil(PAGE)].iter().enumerate() {
-                let written = (keys - index * PAGE).min(PAGE);
-                self.visits.push([page, index as u32, row as u32, rows as u32, written as u32]);
-            }
-            self.push(Kind::Chunk, row, rows, from);
-        }
-    }
-
-    /// Spans of neighbouring sequences of few rows, side by side.
-    fn spans(&mut self, parts: &[PlacedSequence<'_>]) {
-        let rows = parts.iter().flat_map(|part| part.row..part.row + part.sequence.len);
-        self.merged.extend(rows.map(|row| row as u32));
-        let most = parts.iter().map(PlacedSequence::pages).max().unwrap_or(0);
-        for first in (0..most).step_by(SPAN) {
-            let mut at = 0;
-            while at < parts.len() {
-                let end = at + self.sharers(&parts[at..], first);
-                if end == at {
-                    at += 1;
-                    continue;
-                }
-                self.span(&parts[at..end], first);
-                at = end;
-            }
-        }
-    }
-
-    /// How many of the first parts read the span from page `first` on together; 0 where the first of them has none
-    /// there.
-    fn sharers(&self, parts: &[PlacedSequence<'_>], first: usize) -> usize {
-        let page = |part: &PlacedSequence<'_>| (first < part.pages()).then(|| part.sequence.pages[first]);
-        let shared = page(&parts[0]);
-        let mut rows = 0;
-        let joins = |part: &&PlacedSequence<'_>| {
-            rows += part.sequence.len;
-            shared.is_some() && page(part) == shared && rows <= self.tile
-        };
-        parts.iter().take_while(joins).count()
-    }
-
-    /// One span of `parts`, which have its first page in common.
-    fn span(&mut self, parts: &[PlacedSequence<'_>], first: usize) {
-        let from = self.visits.len();
-        let end = parts.iter().map(PlacedSequence::pages).max().unwrap_or(0).min(first + SPAN);
-        for index in first..end {
-            let level = self.visits.len();
-            for part in parts.iter().filter(|part| index < part.pages()) {
-                let (page, row, rows) = (part.sequence.pages[index], part.row as u32, part.sequence.len as u32);
-                let written = (part.keys() - index * PAGE).min(PAGE) as u32;
-                match self.visits[level..].last_mut() {
-                    Some(visit) if visit[0] == page && visit[2] + visit[3] == row => {
-                        visit[3] += rows;
-                        visit[4] = visit[4].max(written);
-                    }
-                    _ => self.visits.push([page, index as u32, row, rows, written]),
-                }
-            }
-        }
-        let last = parts[parts.len() - 1];
-        let (row, rows) = (parts[0].row, last.row + last.sequence.len - parts[0].row);
-        let kind = if rows * self.group <= WARP_QUERIES { Kind::Few } else { Kind::Many };
-        self.push(kind, row, rows, from);
-    }
-
-    fn push(&mut self, kind: Kind, row: usize, rows: usize, from: usize) {
-        let visits = self.visits.len() - from;
-        self.works[kind as usize].push([row as u32, rows as u32, from as u32, visits as u32]);
-    }
-
-    fn finish(mut self, sequences: &[SequenceRows]) -> Cascade {
-        // The longest first, so that no long work begins last.
-        self.works.iter_mut().for_each(|works| works.sort_by_key(|work| std::cmp::Reverse(work[3])));
-        let mut words: Vec<u32> =
-            sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|position| position as u32).collect();
-        let rows = words.len();
-        words.resize(2 * rows, 0);
-        let mut partials = 0;
-        for &row in &self.merged {
-            words[rows + row as usize] = partials;
-            partials += words[row as usize] / (SPAN * PAGE) as u32 + 1;
-        }
-        let works = self.works.each_ref().map(|works| {
-            let first = words.len();
-            words.extend(works.iter().flatten());
-            (first, works.len())
-        });
-        let merged = (words.len(), self.merged.len());
-        words.extend(&self.merged);
-        let visits = (words.len(), self.visits.len());
-        words.extend(self.visits.iter().flatten());
-        Cascade { words, rows, works, merged, visits, partials: partials as usize }
     }
 }
 
