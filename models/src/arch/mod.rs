@@ -204,22 +204,8 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
     if !spec.head_dim.is_multiple_of(16) {
         return wrong("head size", "a multiple of 16", spec.head_dim.to_string());
     }
-    if let Some(Experts { count, used, shared, dense, .. }) = spec.experts {
-        /// Experts of a layer: far beyond any model.
-        const MOST: usize = 1 << 12;
-        if shared == Some(0) || shared.is_some_and(|width| width > 1 << 22) {
-            return wrong("width of the shared expert", &format!("1 to {}", 1 << 22), shared.unwrap_or(0).to_string());
-        }
-        if let Some(dense) = dense.filter(|dense| !(1..spec.layers).contains(&dense.layers)) {
-            return wrong("layers without experts", &format!("fewer than {}", spec.layers), dense.layers.to_string());
-        }
-        if let Some(dense) = dense.filter(|dense| dense.width == 0 || dense.width > 1 << 22) {
-            return wrong("width of layers without experts", &format!("1 to {}", 1 << 22), dense.width.to_string());
-        }
-        if count > MOST || used == 0 || used > count {
-            let found = format!("{used} of {count}");
-            return wrong("experts", &format!("at most {MOST}, of which a token uses 1 to all"), found);
-        }
+    if let Some((field, expected, found)) = spec.experts.and_then(|experts| experts_fault(experts, spec)) {
+        return wrong(field, &expected, found);
     }
     if !(spec.norm_eps > 0.0 && spec.norm_eps < 1.0) {
         return wrong("norm epsilon", "between 0 and 1", spec.norm_eps.to_string());
@@ -259,6 +245,32 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
 
 /// A field, what is expected of it, and what was found.
 type Fault = (&'static str, String, String);
+
+/// The first fault of a mixture of experts.
+fn experts_fault(experts: Experts, spec: &DecoderSpec) -> Option<Fault> {
+    /// Experts of a layer, and width of a feed-forward: far beyond any model.
+    const MOST: usize = 1 << 12;
+    const WIDEST: usize = 1 << 22;
+    let Experts { count, used, shared, dense, .. } = experts;
+    let widths =
+        [("width of the shared expert", shared), ("width of layers without experts", dense.map(|dense| dense.width))];
+    let too_wide = |(field, width): (&'static str, Option<usize>)| {
+        let width = width.filter(|width| !(1..=WIDEST).contains(width))?;
+        Some((field, format!("1 to {WIDEST}"), width.to_string()))
+    };
+    if let Some(fault) = widths.into_iter().find_map(too_wide) {
+        return Some(fault);
+    }
+    if let Some(dense) = dense.filter(|dense| !(1..spec.layers).contains(&dense.layers)) {
+        let expected = format!("fewer than {}", spec.layers);
+        return Some(("layers without experts", expected, dense.layers.to_string()));
+    }
+    if count > MOST || used == 0 || used > count {
+        let expected = format!("at most {MOST}, of which a token uses 1 to all");
+        return Some(("experts", expected, format!("{used} of {count}")));
+    }
+    None
+}
 
 /// The first fault of recurrent layers.
 fn recurrence_fault(recurrence: Recurrence, spec: &DecoderSpec) -> Option<Fault> {
