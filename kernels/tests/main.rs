@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod delta;
+mod short_conv;
 mod structure;
 
 use candle_core::quantized::{GgmlDType, QTensor};

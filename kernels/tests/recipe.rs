@@ -13,6 +13,7 @@ use moot_kernels::ops::delta_net::{DeltaInputs, DeltaShape, DeltaStates, DeltaWe
 use moot_kernels::ops::gated::gated;
 use moot_kernels::ops::norm::add_rms_norm;
 use moot_kernels::ops::rope::{rope, tables};
+use moot_kernels::ops::short_conv::{ConvShape, ConvStates, ShortConvInputs, short_conv};
 use moot_kernels::ops::sum_of_rows::sum_of_rows;
 use moot_kernels::{Activation, Affine, AttentionPlan, PAGE, SequenceRows, StateRows, Texts, Weight};
 
@@ -21,6 +22,7 @@ const BITS: (u32, u64) = (5, 0xb305_331f_e1a7_cd70);
 
 /// The same, of kernels that came later and changed no bit of those before.
 const RECURRENT_BITS: u64 = 0x1690_1f9c_e59e_1e6e;
+const SHORT_CONV_BITS: u64 = 0x9a61_a203_8ffd_3b33;
 
 const BLOCK_TYPES: [GgmlDType; 10] = [
     GgmlDType::Q4_0,
@@ -161,6 +163,24 @@ fn bits_are_those_of_their_recipe_in_recurrent_layers() -> Result<()> {
     assert_eq!(
         (RECIPE, format!("{all:#x}")),
         (BITS.0, format!("{RECURRENT_BITS:#x}")),
+        "other bits than those of the recipe: raise cpu::RECIPE, and put its number and digest here"
+    );
+    Ok(())
+}
+
+#[test]
+fn bits_are_those_of_their_recipe_in_short_convolutions() -> Result<()> {
+    let mut numbers = Numbers(3);
+    let (channels, taps, tokens) = (48, 3, 21);
+    let mut next = |rows: usize| numbers.tensor(&[rows, channels])? * 4.0;
+    let (weights, before, after, x) = (next(taps)?, next(tokens)?, next(tokens)?, next(tokens)?);
+    let states = ConvStates::new(ConvShape { channels, taps }, 1, &Device::Cpu)?;
+    let inputs = ShortConvInputs { before: &before, after: &after, x: &x };
+    let rows = [StateRows { from: None, to: 0, saves: Vec::new() }];
+    let all = digest(0xcbf2_9ce4_8422_2325, &short_conv(inputs, &weights, &states, &[tokens], &rows)?);
+    assert_eq!(
+        (RECIPE, format!("{all:#x}")),
+        (BITS.0, format!("{SHORT_CONV_BITS:#x}")),
         "other bits than those of the recipe: raise cpu::RECIPE, and put its number and digest here"
     );
     Ok(())

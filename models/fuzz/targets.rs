@@ -90,6 +90,7 @@ const TEMPLATES: &[&str] = &[
     "tests/golden/tokenizer/templates/qwen3.jinja",
     "tests/golden/tokenizer/templates/qwen35.jinja",
     "tests/golden/tokenizer/templates/harmony.jinja",
+    "tests/golden/tokenizer/templates/lfm2.jinja",
 ];
 
 /// Words of the language, those that make much of little first.

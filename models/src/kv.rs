@@ -1,11 +1,12 @@
 //! KV pages as tensors, and recurrent states. Who owns which page or state is the engine's business.
 
 use crate::error::{ModelError, Result};
-use crate::spec::DecoderSpec;
+use crate::spec::{DecoderSpec, Recurrence};
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::PAGE;
 use moot_kernels::cpu::zeroed;
 use moot_kernels::ops::delta_net::DeltaStates;
+use moot_kernels::ops::short_conv::ConvStates;
 
 /// Keys and values of every layer with attention, in pages of [`PAGE`] positions, and the states of every recurrent
 /// layer.
@@ -19,7 +20,8 @@ pub struct KvCache {
 enum Layer {
     /// `[pages, kv_heads, head_dim, PAGE]` and `[pages, kv_heads, PAGE, head_dim]`.
     Pages(Tensor, Tensor),
-    States(DeltaStates),
+    Delta(DeltaStates),
+    ShortConv(ConvStates),
 }
 
 impl KvCache {
@@ -47,10 +49,14 @@ impl KvCache {
             _ => Tensor::zeros(shape, dtype, device),
         };
         let layer = |layer| {
-            if let Some(shape) = spec.delta.filter(|_| spec.kind(layer).recurrent) {
-                return Ok(Layer::States(DeltaStates::new(shape, states)));
-            }
             let device = device_of(layer);
+            match spec.recurrence_of(layer) {
+                None => {}
+                Some(Recurrence::Delta(shape)) => return Ok(Layer::Delta(DeltaStates::new(shape, states))),
+                Some(Recurrence::ShortConv(shape)) => {
+                    return Ok(Layer::ShortConv(ConvStates::new(shape, states, device)?));
+                }
+            }
             let k = zeros((pages, spec.kv_heads, spec.head_dim, PAGE), device)?;
             let v = zeros((pages, spec.kv_heads, PAGE, spec.head_dim), device)?;
             // A GPU computes behind this thread. Its errors are returned here and not by the first step.
@@ -70,7 +76,7 @@ impl KvCache {
     /// Bytes of one recurrent state over all layers; 0 where there are no such layers.
     #[must_use]
     pub fn state_bytes(spec: &DecoderSpec) -> usize {
-        spec.delta.map_or(0, |delta| spec.recurrent_layers() * delta.state_len() * size_of::<f32>())
+        spec.recurrence.map_or(0, |of| spec.recurrent_layers() * of.state_len() * size_of::<f32>())
     }
 
     /// Pages reserved.
@@ -83,15 +89,23 @@ impl KvCache {
     pub(crate) fn layer(&self, layer: usize) -> Result<(&Tensor, &Tensor)> {
         match &self.layers[layer] {
             Layer::Pages(keys, values) => Ok((keys, values)),
-            Layer::States(_) => Err(another_kind(layer)),
+            Layer::Delta(_) | Layer::ShortConv(_) => Err(another_kind(layer)),
         }
     }
 
-    /// The recurrent states of layer `layer`.
-    pub(crate) fn states(&self, layer: usize) -> Result<&DeltaStates> {
+    /// The states of layer `layer`, a gated delta net.
+    pub(crate) fn delta_states(&self, layer: usize) -> Result<&DeltaStates> {
         match &self.layers[layer] {
-            Layer::States(states) => Ok(states),
-            Layer::Pages(..) => Err(another_kind(layer)),
+            Layer::Delta(states) => Ok(states),
+            Layer::Pages(..) | Layer::ShortConv(_) => Err(another_kind(layer)),
+        }
+    }
+
+    /// The states of layer `layer`, a short convolution.
+    pub(crate) fn conv_states(&self, layer: usize) -> Result<&ConvStates> {
+        match &self.layers[layer] {
+            Layer::ShortConv(states) => Ok(states),
+            Layer::Pages(..) | Layer::Delta(_) => Err(another_kind(layer)),
         }
     }
 }
@@ -102,8 +116,8 @@ fn another_kind(layer: usize) -> ModelError {
 
 /// As [`reservable`], for the states of one layer.
 fn states_reservable(spec: &DecoderSpec, states: usize) -> candle_core::Result<()> {
-    let Some(delta) = spec.delta else { return Ok(()) };
-    let Some(numbers) = delta.state_len().checked_mul(states) else {
+    let Some(recurrence) = spec.recurrence else { return Ok(()) };
+    let Some(numbers) = recurrence.state_len().checked_mul(states) else {
         candle_core::bail!("{states} states are too many")
     };
     let refused = |e| candle_core::Error::Msg(format!("{numbers} numbers of recurrent states a layer: {e}"));

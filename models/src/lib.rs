@@ -47,6 +47,6 @@ pub use model::Model;
 pub use moot_kernels as kernels;
 pub use moot_kernels::{PAGE, SequenceRows};
 pub use spec::{
-    Bias, ContextLimit, DecoderSpec, ExpertTensors, Experts, LayerKind, Layout, NormNames, NormWeights, Norms, Output,
-    Projections, QkNorm, QkRows, QueryScaling, Rope, RopeScaling, Rotation,
+    Bias, ContextLimit, DecoderSpec, DenseLayers, ExpertTensors, Experts, LayerKind, Layout, NormNames, NormWeights,
+    Norms, Output, Projections, QkNorm, QkRows, QueryScaling, Recurrence, Rope, RopeScaling, Rotation, Scoring,
 };

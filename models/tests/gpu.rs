@@ -66,6 +66,8 @@ fn logits_are_those_of_transformers() {
         "olmo3",
         "granite",
         "glm4",
+        "lfm2",
+        "lfm2moe",
     ];
     let mut models: Vec<(String, String)> = Vec::new();
     for name in architectures {

@@ -25,9 +25,23 @@ fn model() -> Model {
     Model::random(&spec, RandomOptions { seed: 3, storage: GgmlDType::Q8_0 }, &LoadOptions::default()).unwrap()
 }
 
+/// Random weights: three short convolutions of five layers, the last one among them.
+fn convolving() -> Model {
+    let config = json!({
+        "model_type": "lfm2", "vocab_size": VOCAB, "hidden_size": 64, "intermediate_size": 96,
+        "block_auto_adjust_ff_dim": false, "num_hidden_layers": 5, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 512, "norm_eps": 1e-5, "conv_L_cache": 3, "full_attn_idxs": [1, 3],
+    });
+    let spec = spec_of_config(&Config::of(Path::new("test"), config).unwrap()).unwrap();
+    Model::random(&spec, RandomOptions { seed: 3, storage: GgmlDType::Q8_0 }, &LoadOptions::default()).unwrap()
+}
+
 /// With memory for at least `states` states (but no more than rows can use) and `pages` pages.
-fn engine((states, pages): (usize, usize), options: EngineOptions) -> Engine {
-    let model = model();
+fn engine(memory: (usize, usize), options: EngineOptions) -> Engine {
+    engine_of(model(), memory, options)
+}
+
+fn engine_of(model: Model, (states, pages): (usize, usize), options: EngineOptions) -> Engine {
     let (state_bytes, page_bytes) = (model.decoder.state_bytes(), model.decoder.page_bytes());
     let kv_memory = 2 * (states * state_bytes).max(pages * page_bytes);
     let engine = Engine::start(model, EngineOptions { kv_memory, ..options }).unwrap();
@@ -71,6 +85,23 @@ fn siblings_compute_their_prefix_once_however_steps_are_cut() {
                 assert_eq!(&bits(reply), expected, "{number}, steps of {step_tokens}, {rows} rows");
                 assert_eq!(reply.usage.reused, if number == 0 { 0 } else { PREFIX });
             }
+        }
+    }
+}
+
+#[test]
+fn siblings_compute_a_prefix_of_short_convolutions_once() {
+    let siblings = || (0..6).map(|number| sibling(PREFIX, number, 5)).collect::<Vec<_>>();
+    let unshared = EngineOptions { share_prefixes: false, ..options(1, 4096) };
+    let alone = engine_of(convolving(), (1, 64), unshared);
+    let bits_alone: Vec<_> = siblings().into_iter().map(|request| bits(&one(&alone, request))).collect();
+    for step_tokens in [1, 17, 4096] {
+        let engine = engine_of(convolving(), (32, 256), options(64, step_tokens));
+        let replies = done(&engine, siblings());
+        let stats = engine.stats();
+        assert_eq!((stats.prefilled, stats.states_reused), (PREFIX + 6 * 5, 5), "steps of {step_tokens}");
+        for (reply, expected) in replies.iter().zip(&bits_alone) {
+            assert_eq!(&bits(reply), expected, "steps of {step_tokens}");
         }
     }
 }

@@ -9,7 +9,7 @@
 //! columns it takes 4.25 multiply-adds for each number of the state and token, this form takes 4. Its order of
 //! additions depends on where chunks begin, too.
 
-use super::lanes::{Lanes, exp, sum};
+use super::lanes::{Lanes, sum};
 
 /// Columns of a block of the state.
 const BLOCK: usize = 16;
@@ -163,28 +163,6 @@ unsafe fn totals<L: Lanes, const N: usize>(sums: &[[L; 2]; N]) -> [L; N] {
             *total = L::splat(1.0).fma(*even, *odd);
         }
         totals
-    }
-}
-
-/// `silu(Σ_j weights[j] * rows[j])`, number by number: a causal convolution of one token, whose row is the last of
-/// `rows`; `weights` are `[rows, width]`.
-///
-/// # Safety
-/// The instructions of `L` exist; all rows are of one width, a multiple of sixteen, and there is room for as many
-/// results.
-#[inline(always)]
-pub(super) unsafe fn convolve<L: Lanes>(rows: &[&[f32]], weights: &[f32], out: *mut f32) {
-    let width = weights.len() / rows.len();
-    // SAFETY: the caller's.
-    unsafe {
-        for at in (0..width).step_by(16) {
-            let mut sum = L::splat(0.0);
-            for (j, row) in rows.iter().enumerate() {
-                sum = L::load(row.as_ptr().add(at)).fma(L::load(weights.as_ptr().add(j * width + at)), sum);
-            }
-            let one = L::splat(1.0);
-            sum.div(one.fma(one, exp(L::splat(0.0).sub(sum)))).store(out.add(at));
-        }
     }
 }
 

@@ -58,12 +58,16 @@ fn convolutions_and_lengths_have_the_same_bits_on_every_table() {
             (table.causal_conv)(&rows, &weights, out.as_mut_ptr());
             (table.unit_norm)(&mut out[16..48], 0.5);
         }
+        let mut gated = vec![0.0; 64];
+        // SAFETY: as above; the gate is as wide as a row.
+        unsafe { (table.gated_conv)(&rows, &weights, &x[64..128], gated.as_mut_ptr()) };
         let silu = |x: f32| x / (1.0 + (-x).exp());
         let sum: f32 = (0..4).map(|j| x[j * 64 + 3] * weights[j * 64 + 3]).sum();
         assert!((out[3] - silu(sum)).abs() < 1e-6, "{}: {} for {}", table.name, out[3], silu(sum));
         let length: f32 = out[16..48].iter().map(|x| x * x).sum();
         assert!((length - 0.25).abs() < 1e-3, "{}: {length}", table.name);
-        out.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+        assert!((gated[3] - x[64 + 3] * sum).abs() < 1e-6, "{}: {} for {}", table.name, gated[3], x[64 + 3] * sum);
+        out.iter().chain(&gated).map(|x| x.to_bits()).collect::<Vec<_>>()
     };
     let first = of(tables()[0]);
     assert!(tables().into_iter().all(|table| of(table) == first));

@@ -20,6 +20,7 @@ mod bidirectional;
 mod block_linear;
 mod blocks;
 mod cached;
+mod conv;
 mod delta;
 #[cfg(test)]
 mod delta_tests;

@@ -32,7 +32,8 @@ macro_rules! kernels {
             geglu(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, { gated::GELU_TANH }>;
             sigmoid_gate(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, { gated::SIGMOID }>;
             clamped_swiglu(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, { gated::CLAMPED_SILU }>;
-            causal_conv(rows: &[&[f32]], weights: &[f32], out: *mut f32) = delta::convolve::<L>;
+            causal_conv(rows: &[&[f32]], weights: &[f32], out: *mut f32) = conv::silu::<L>;
+            gated_conv(rows: &[&[f32]], weights: &[f32], gate: &[f32], out: *mut f32) = conv::gated::<L>;
             unit_norm(x: &mut [f32], scale: f32) = delta::unit_norm::<L>;
             delta_rule(call: &DeltaCall<'_>, state: *mut f32, blocks: Range<usize>, tokens: Range<usize>)
                 = delta::run::<L, DELTA_BLOCKS>;

@@ -15,6 +15,8 @@ pub mod rope;
 pub mod rotate_store;
 pub mod sample;
 pub mod scan;
+pub mod short_conv;
+mod states;
 pub mod sum_of_rows;
 
 use candle_core::{CpuStorage, Device, DeviceLocation, Error, Layout, Result, Tensor, WithDType};

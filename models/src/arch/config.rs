@@ -99,6 +99,14 @@ impl Config {
         number.map(Some).ok_or_else(|| self.wrong(field, "a non-negative integer"))
     }
 
+    /// A list of numbers.
+    pub(super) fn optional_usizes(&self, field: &str) -> Result<Option<Vec<usize>>> {
+        let Some(value) = self.get(field) else { return Ok(None) };
+        let number = |n: &Value| n.as_u64().and_then(|n| usize::try_from(n).ok());
+        let numbers = value.as_array().and_then(|all| all.iter().map(number).collect());
+        numbers.map(Some).ok_or_else(|| self.wrong(field, "an array of non-negative integers"))
+    }
+
     pub(crate) fn optional_i64(&self, field: &str) -> Result<Option<i64>> {
         let Some(value) = self.get(field) else { return Ok(None) };
         value.as_i64().map(Some).ok_or_else(|| self.wrong(field, "an integer"))

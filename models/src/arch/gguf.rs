@@ -4,6 +4,7 @@ use super::rope;
 use crate::error::Result;
 use crate::spec::{
     Bias, ContextLimit, DecoderSpec, Experts, LayerKind, Layout, Norms, Output, QkNorm, QueryScaling, RopeScaling,
+    Scoring,
 };
 use crate::weights::Metadata;
 use moot_kernels::Gate;
@@ -32,17 +33,30 @@ pub(super) fn partly_rotated(metadata: &Metadata, architecture: &'static str) ->
 /// As [`partly_rotated`], of an architecture with a mixture of experts in every layer: a softmax over all experts, the
 /// weights of the used ones divided by their sum.
 pub(super) fn with_experts(metadata: &Metadata, architecture: &'static str) -> Result<DecoderSpec> {
+    with_scored_experts(metadata, architecture, Scoring::Softmax)
+}
+
+/// As [`with_experts`], by any scoring.
+pub(super) fn with_scored_experts(
+    metadata: &Metadata,
+    architecture: &'static str,
+    scoring: Scoring,
+) -> Result<DecoderSpec> {
     let field = |name: &str| format!("{architecture}.{name}");
-    // 1 is a softmax; other numbers are other routers.
-    if metadata.optional_usize(&field("expert_gating_func"))?.is_some_and(|kind| kind > 1) {
-        return Err(metadata.wrong(&field("expert_gating_func"), "1, a softmax"));
+    // Other numbers are other routers.
+    let (kinds, expected) = match scoring {
+        Scoring::Softmax => (0..=1, "1, a softmax"),
+        Scoring::Sigmoid => (2..=2, "2, sigmoids"),
+    };
+    if !kinds.contains(&metadata.optional_usize(&field("expert_gating_func"))?.unwrap_or(0)) {
+        return Err(metadata.wrong(&field("expert_gating_func"), expected));
     }
     if metadata.optional_f64(&field("expert_weights_scale"))?.is_some_and(|scale| scale != 0.0 && scale != 1.0) {
         return Err(metadata.wrong(&field("expert_weights_scale"), "1"));
     }
     let (count, used) = (metadata.usize(&field("expert_count"))?, metadata.usize(&field("expert_used_count"))?);
     let mut spec = fields(metadata, architecture, "expert_feed_forward_length")?;
-    spec.experts = Some(Experts { count, used, normalised: true, shared: None, biased: false });
+    spec.experts = Some(Experts { scoring, ..Experts::of(count, used) });
     Ok(spec)
 }
 
@@ -75,7 +89,7 @@ fn fields(metadata: &Metadata, architecture: &'static str, width: &str) -> Resul
         hidden,
         layers: metadata.usize(&field("block_count"))?,
         heads,
-        kv_heads: metadata.optional_usize(&field("attention.head_count_kv"))?.unwrap_or(heads),
+        kv_heads: kv_heads(metadata, &field("attention.head_count_kv"))?.unwrap_or(heads),
         head_dim,
         intermediate: metadata.usize(&field(width))?,
         experts: None,
@@ -84,7 +98,7 @@ fn fields(metadata: &Metadata, architecture: &'static str, width: &str) -> Resul
         window: usize::MAX,
         window_rope: None,
         layer_kinds: Vec::new(),
-        delta: None,
+        recurrence: None,
         attention_scale: 1.0 / (head_dim as f32).sqrt(),
         query_scaling,
         attention_gate: false,
@@ -108,6 +122,18 @@ fn fields(metadata: &Metadata, architecture: &'static str, width: &str) -> Resul
         spec.set_kinds(|_| LayerKind::WINDOWED);
     }
     Ok(spec)
+}
+
+/// The number of key and value heads, or that of an array with one for each layer, which have all the same or 0: a layer
+/// with 0 has no attention, and no tensors for it.
+fn kv_heads(metadata: &Metadata, field: &str) -> Result<Option<usize>> {
+    let Some(by_layer) = metadata.optional_usizes(field)? else { return metadata.optional_usize(field) };
+    let mut of_attention = by_layer.into_iter().filter(|&heads| heads > 0);
+    let first = of_attention.next();
+    match of_attention.all(|heads| Some(heads) == first) {
+        true => Ok(first),
+        false => Err(metadata.wrong(field, "the same number in all layers with attention")),
+    }
 }
 
 /// Refuses fields that would change the forward in a way not built: anything but absent or 0.

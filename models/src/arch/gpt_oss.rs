@@ -45,7 +45,7 @@ fn from_config(config: &Config) -> Result<DecoderSpec> {
     hugging_face::read_windows(config, &mut spec, |layer| kind(layer) == LayerKind::WINDOWED)?;
     let count = if config.has("num_local_experts") { "num_local_experts" } else { "num_experts" };
     let (count, used) = (config.usize(count)?, config.usize("num_experts_per_tok")?);
-    spec.experts = Some(Experts { count, used, normalised: true, shared: None, biased: true });
+    spec.experts = Some(Experts { biased: true, ..Experts::of(count, used) });
     Ok(complete(spec))
 }
 

@@ -58,7 +58,7 @@ pub(super) fn with_experts(config: &Config, mut spec: DecoderSpec, normalised: b
     config.refuse("mlp_only_layers", none, "[] (experts in every layer)")?;
     let (count, used) = (config.usize("num_experts")?, config.usize("num_experts_per_tok")?);
     spec.intermediate = config.usize("moe_intermediate_size")?;
-    spec.experts = Some(Experts { count, used, normalised, shared: None, biased: false });
+    spec.experts = Some(Experts { normalised, ..Experts::of(count, used) });
     Ok(spec)
 }
 
@@ -86,7 +86,12 @@ fn fields(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
     let context = config.usize("max_position_embeddings")?;
     // Where every layer has experts, only their width may be there.
     let experts_alone = !config.has("intermediate_size") && config.has("moe_intermediate_size");
-    let width = if experts_alone { "moe_intermediate_size" } else { "intermediate_size" };
+    let width = match config.has("block_ff_dim") {
+        true => "block_ff_dim",
+        false if experts_alone => "moe_intermediate_size",
+        false => "intermediate_size",
+    };
+    let eps = if config.has("norm_eps") { "norm_eps" } else { "rms_norm_eps" };
     let (rope, reach) = rope::of_config(config, head_dim, context)?;
     let query_scaling = rope::query_scaling(config)?;
     let mut spec = DecoderSpec {
@@ -104,7 +109,7 @@ fn fields(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
         window: usize::MAX,
         window_rope: None,
         layer_kinds: Vec::new(),
-        delta: None,
+        recurrence: None,
         attention_scale: 1.0 / (head_dim as f32).sqrt(),
         query_scaling,
         attention_gate: false,
@@ -114,7 +119,7 @@ fn fields(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
         logit_scale: 1.0,
         gate: Gate::Silu,
         norms: Norms::Before,
-        norm_eps: config.f64("rms_norm_eps")? as f32,
+        norm_eps: config.f64(eps)? as f32,
         rope,
         bias: Bias::None,
         qk_norm: QkNorm::None,

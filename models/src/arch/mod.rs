@@ -7,6 +7,8 @@ mod glm4;
 mod gpt_oss;
 mod granite;
 mod hugging_face;
+mod lfm2;
+mod lfm2moe;
 mod llama;
 mod ministral3;
 mod mistral;
@@ -28,9 +30,10 @@ pub use config::Config;
 pub use row::Arch;
 
 use crate::error::{ModelError, Result};
-use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Output, QueryScaling};
+use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Output, QueryScaling, Recurrence};
 use crate::weights::{Gguf, Weights};
 use moot_kernels::ops::delta_net::DeltaShape;
+use moot_kernels::ops::short_conv::ConvShape;
 use names::{BlockTensor, Inner, Name, Naming};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -53,6 +56,8 @@ pub const ARCHS: &[Arch] = &[
     olmo3::ARCH,
     granite::ARCH,
     glm4::ARCH,
+    lfm2::ARCH,
+    lfm2moe::ARCH,
 ];
 
 /// The spec of the model that `weights` hold; afterwards every tensor it needs is known to be there, in its shape, and
@@ -83,11 +88,16 @@ pub fn spec(weights: &Weights) -> Result<DecoderSpec> {
     Ok(spec)
 }
 
-/// How experts are stored, by the first block's tensors.
+/// The first block with experts.
+fn first_with_experts(spec: &DecoderSpec) -> usize {
+    spec.experts.and_then(|experts| experts.dense).map_or(0, |dense| dense.layers)
+}
+
+/// How experts are stored, by the tensors of the first block with experts.
 fn stored_experts(weights: &Weights, naming: Naming, spec: &DecoderSpec) -> ExpertTensors {
-    let has = |tensor| weights.contains(&naming.name(Name::Block(0, tensor)));
+    let has = |tensor| weights.contains(&naming.name(Name::Block(first_with_experts(spec), tensor)));
     match (has(BlockTensor::ExpertsGateUp), has(BlockTensor::Experts(Inner::Gate))) {
-        (true, _) if naming != Naming::Gguf && spec.experts.is_some_and(|experts| experts.biased) => {
+        (true, _) if !naming.is_gguf() && spec.experts.is_some_and(|experts| experts.biased) => {
             ExpertTensors::StackedInTurns
         }
         (true, _) => ExpertTensors::StackedFused,
@@ -99,7 +109,7 @@ fn stored_experts(weights: &Weights, naming: Naming, spec: &DecoderSpec) -> Expe
 /// Refuses experts whose gate and up take turns in another type than MXFP4: floats are stored the other way round,
 /// inputs by outputs.
 fn check_experts(weights: &Weights, naming: Naming, spec: &DecoderSpec) -> Result<()> {
-    let tensor = naming.name(Name::Block(0, BlockTensor::ExpertsGateUp));
+    let tensor = naming.name(Name::Block(first_with_experts(spec), BlockTensor::ExpertsGateUp));
     if spec.layout.experts != ExpertTensors::StackedInTurns || weights.stored_type(&tensor)? == "MXFP4" {
         return Ok(());
     }
@@ -194,21 +204,13 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
     if !spec.head_dim.is_multiple_of(16) {
         return wrong("head size", "a multiple of 16", spec.head_dim.to_string());
     }
-    if let Some(Experts { count, used, shared, .. }) = spec.experts {
-        /// Experts of a layer: far beyond any model.
-        const MOST: usize = 1 << 12;
-        if shared == Some(0) || shared.is_some_and(|width| width > 1 << 22) {
-            return wrong("width of the shared expert", &format!("1 to {}", 1 << 22), shared.unwrap_or(0).to_string());
-        }
-        if count > MOST || used == 0 || used > count {
-            let found = format!("{used} of {count}");
-            return wrong("experts", &format!("at most {MOST}, of which a token uses 1 to all"), found);
-        }
+    if let Some((field, expected, found)) = spec.experts.and_then(|experts| experts_fault(experts, spec)) {
+        return wrong(field, &expected, found);
     }
     if !(spec.norm_eps > 0.0 && spec.norm_eps < 1.0) {
         return wrong("norm epsilon", "between 0 and 1", spec.norm_eps.to_string());
     }
-    if let Some((field, expected, found)) = spec.delta.as_ref().and_then(|delta| delta_fault(delta, spec)) {
+    if let Some((field, expected, found)) = spec.recurrence.and_then(|recurrence| recurrence_fault(recurrence, spec)) {
         return wrong(field, &expected, found);
     }
     for rope in [Some(&spec.rope), spec.window_rope.as_ref()].into_iter().flatten() {
@@ -241,10 +243,60 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
     Ok(())
 }
 
-/// The first fault of recurrent layers: field, expected, found.
-fn delta_fault(delta: &DeltaShape, spec: &DecoderSpec) -> Option<(&'static str, String, String)> {
+/// A field, what is expected of it, and what was found.
+type Fault = (&'static str, String, String);
+
+/// The first fault of a mixture of experts.
+fn experts_fault(experts: Experts, spec: &DecoderSpec) -> Option<Fault> {
+    /// Experts of a layer, and width of a feed-forward: far beyond any model.
     const MOST: usize = 1 << 12;
-    let DeltaShape { key_heads, value_heads, key_dim, value_dim, taps, .. } = *delta;
+    const WIDEST: usize = 1 << 22;
+    let Experts { count, used, shared, dense, .. } = experts;
+    let widths =
+        [("width of the shared expert", shared), ("width of layers without experts", dense.map(|dense| dense.width))];
+    let too_wide = |(field, width): (&'static str, Option<usize>)| {
+        let width = width.filter(|width| !(1..=WIDEST).contains(width))?;
+        Some((field, format!("1 to {WIDEST}"), width.to_string()))
+    };
+    if let Some(fault) = widths.into_iter().find_map(too_wide) {
+        return Some(fault);
+    }
+    if let Some(dense) = dense.filter(|dense| !(1..spec.layers).contains(&dense.layers)) {
+        let expected = format!("fewer than {}", spec.layers);
+        return Some(("layers without experts", expected, dense.layers.to_string()));
+    }
+    if count > MOST || used == 0 || used > count {
+        let expected = format!("at most {MOST}, of which a token uses 1 to all");
+        return Some(("experts", expected, format!("{used} of {count}")));
+    }
+    None
+}
+
+/// The first fault of recurrent layers.
+fn recurrence_fault(recurrence: Recurrence, spec: &DecoderSpec) -> Option<Fault> {
+    let taps = match recurrence {
+        Recurrence::Delta(delta) => delta.taps,
+        Recurrence::ShortConv(ConvShape { channels, .. }) if !channels.is_multiple_of(16) => {
+            return Some(("channels of short convolutions", "a multiple of 16".into(), channels.to_string()));
+        }
+        Recurrence::ShortConv(conv) => conv.taps,
+    };
+    if let Some(fault) = recurrence.delta().and_then(delta_fault) {
+        return Some(fault);
+    }
+    if !(2..=16).contains(&taps) {
+        return Some(("convolution of recurrent layers", "2 to 16 tokens".into(), taps.to_string()));
+    }
+    if spec.attention_layers() == 0 {
+        return Some(("layers with attention", "at least one".into(), "none".into()));
+    }
+    None
+}
+
+/// The first fault of a gated delta net.
+fn delta_fault(delta: DeltaShape) -> Option<Fault> {
+    const MOST: usize = 1 << 12;
+    let DeltaShape { key_heads, value_heads, key_dim, value_dim, .. } = delta;
     let heads = |heads: usize| (1..=MOST).contains(&heads);
     if !heads(key_heads) || !heads(value_heads) || !value_heads.is_multiple_of(key_heads) {
         let expected = format!("1 to {MOST}, the number of keys' heads to divide that of values'");
@@ -253,12 +305,6 @@ fn delta_fault(delta: &DeltaShape, spec: &DecoderSpec) -> Option<(&'static str, 
     if ![key_dim, value_dim].iter().all(|&dim| heads(dim) && dim.is_multiple_of(16)) {
         let expected = format!("multiples of 16 up to {MOST}");
         return Some(("head sizes of recurrent layers", expected, format!("{key_dim} and {value_dim}")));
-    }
-    if !(2..=16).contains(&taps) {
-        return Some(("convolution of recurrent layers", "2 to 16 tokens".into(), taps.to_string()));
-    }
-    if spec.attention_layers() == 0 {
-        return Some(("layers with attention", "at least one".into(), "none".into()));
     }
     None
 }
@@ -279,15 +325,15 @@ fn check_tensors(weights: &Weights, spec: &DecoderSpec, naming: Naming) -> Resul
     let idle = |name: &str| {
         let tied = spec.output == Output::Tied && name == naming.name(Name::Output);
         tied || match naming {
-            Naming::Gguf => rope::TENSORS.contains(&name),
+            Naming::Gguf | Naming::GgufLfm2 => rope::TENSORS.contains(&name),
             // Frequencies that old checkpoints store although they follow from the configuration.
-            Naming::HuggingFace => name.ends_with(".rotary_emb.inv_freq"),
+            Naming::HuggingFace | Naming::HuggingFaceLfm2 => name.ends_with(".rotary_emb.inv_freq"),
             Naming::HuggingFaceText => name.starts_with("model.visual."),
         }
     };
-    let predicts = |name: &str| match naming {
-        Naming::Gguf => behind_last(name, spec),
-        Naming::HuggingFace | Naming::HuggingFaceText => spec.prediction_blocks > 0 && name.starts_with("mtp."),
+    let predicts = |name: &str| match naming.is_gguf() {
+        true => behind_last(name, spec),
+        false => spec.prediction_blocks > 0 && name.starts_with("mtp."),
     };
     let idle = |name: &str| idle(name) || predicts(name);
     match weights.names().find(|name| !known.contains(*name) && !idle(name)) {

@@ -81,12 +81,21 @@ pub enum BlockTensor {
     DeltaNorm,
     /// `[hidden, value_heads * value_dim]`
     DeltaOutput,
+    /// What goes into a short convolution: the gate before it, the gate behind it and what is convolved, under one
+    /// another: `[3 * hidden, hidden]`
+    ShortConvInputs,
+    /// `[hidden, taps]`
+    ShortConvolution,
+    /// `[hidden, hidden]`
+    ShortConvOutput,
     /// `[experts, hidden]`
     Router,
     /// `[experts, hidden]`, where it has a bias.
     BiasedRouter,
     /// `[experts]`
     RouterBias,
+    /// `[experts]`: added to an expert's score where experts are chosen, not to its weight.
+    ChoiceBias,
     /// A projection of expert `.0`, as [`Self::Gate`], [`Self::Up`] or [`Self::Down`].
     Expert(usize, Inner),
     /// A projection of all experts, one after the other: `[experts, outputs, inputs]`.
@@ -126,6 +135,14 @@ impl Inner {
         }
     }
 
+    fn lfm2_name(self) -> &'static str {
+        match self {
+            Self::Gate => "w1",
+            Self::Up => "w3",
+            Self::Down => "w2",
+        }
+    }
+
     /// Outputs and inputs, of a feed-forward that is `wide` between its layers.
     #[must_use]
     pub fn shape(self, hidden: usize, wide: usize) -> [usize; 2] {
@@ -141,8 +158,12 @@ impl Inner {
 pub enum Naming {
     /// llama.cpp's.
     Gguf,
+    /// llama.cpp's, of LFM2.
+    GgufLfm2,
     /// transformers'.
     HuggingFace,
+    /// transformers', of LFM2.
+    HuggingFaceLfm2,
     /// transformers', of the text of a model that takes images too.
     HuggingFaceText,
 }
@@ -152,23 +173,30 @@ impl Naming {
     #[must_use]
     pub fn name(self, name: Name) -> String {
         match self {
-            Self::Gguf => gguf_name(name),
+            // llama.cpp's own mistake, kept for the files that have it.
+            Self::GgufLfm2 if name == Name::OutputNorm => "token_embd_norm.weight".into(),
+            Self::Gguf | Self::GgufLfm2 => gguf_name(name),
             Self::HuggingFace => hugging_face_name("model", name),
+            Self::HuggingFaceLfm2 => lfm2_name(name),
             Self::HuggingFaceText => hugging_face_name("model.language_model", name),
         }
+    }
+
+    /// Whether it is llama.cpp's.
+    #[must_use]
+    pub fn is_gguf(self) -> bool {
+        matches!(self, Self::Gguf | Self::GgufLfm2)
     }
 
     /// The tensor's shape in the file, of its shape by [`super::tensors::tensors`].
     #[must_use]
     pub fn shape(self, name: Name, shape: Vec<usize>) -> Vec<usize> {
-        match (self, name, &shape[..]) {
+        let Name::Block(_, tensor) = name else { return shape };
+        match (tensor, &shape[..]) {
+            _ if self.is_gguf() => shape,
             // A convolution of one input a channel.
-            (Self::HuggingFace | Self::HuggingFaceText, Name::Block(_, BlockTensor::DeltaConvolution), [out, taps]) => {
-                vec![*out, 1, *taps]
-            }
-            (Self::HuggingFace | Self::HuggingFaceText, Name::Block(_, BlockTensor::SharedExpertGate), [hidden]) => {
-                vec![1, *hidden]
-            }
+            (BlockTensor::DeltaConvolution | BlockTensor::ShortConvolution, [out, taps]) => vec![*out, 1, *taps],
+            (BlockTensor::SharedExpertGate, [hidden]) => vec![1, *hidden],
             _ => shape,
         }
     }
@@ -205,7 +233,39 @@ fn hugging_face_name(prefix: &str, name: Name) -> String {
     }
 }
 
+fn lfm2_name(name: Name) -> String {
+    match name {
+        Name::OutputNorm => "model.embedding_norm.weight".into(),
+        Name::Block(i, BlockTensor::Expert(expert, inner)) => {
+            format!("model.layers.{i}.feed_forward.experts.{expert}.{}.weight", inner.lfm2_name())
+        }
+        Name::Block(i, tensor) => match tensor.lfm2_name() {
+            Some(own) => format!("model.layers.{i}.{own}"),
+            None => hugging_face_name("model", name),
+        },
+        Name::Embedding | Name::Output => hugging_face_name("model", name),
+    }
+}
+
 impl BlockTensor {
+    /// Its name within a block of an LFM2 folder, where that is another one than in other folders.
+    fn lfm2_name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::AttentionNorm => "operator_norm.weight",
+            Self::QueryNorm => "self_attn.q_layernorm.weight",
+            Self::KeyNorm => "self_attn.k_layernorm.weight",
+            Self::AttentionOutput => "self_attn.out_proj.weight",
+            Self::FeedForwardNorm => "ffn_norm.weight",
+            Self::Gate => "feed_forward.w1.weight",
+            Self::Up => "feed_forward.w3.weight",
+            Self::Down => "feed_forward.w2.weight",
+            Self::Router => "feed_forward.gate.weight",
+            Self::ExpertsGateUp => "feed_forward.experts.gate_up_proj",
+            Self::Experts(Inner::Down) => "feed_forward.experts.down_proj",
+            _ => return None,
+        })
+    }
+
     /// Its name within a block: in a GGUF, in a transformers folder.
     fn names(self) -> (&'static str, &'static str) {
         match self {
@@ -242,7 +302,11 @@ impl BlockTensor {
             Self::DeltaStepBias => ("ssm_dt.bias", "linear_attn.dt_bias"),
             Self::DeltaNorm => ("ssm_norm.weight", "linear_attn.norm.weight"),
             Self::DeltaOutput => ("ssm_out.weight", "linear_attn.out_proj.weight"),
+            Self::ShortConvInputs => ("shortconv.in_proj.weight", "conv.in_proj.weight"),
+            Self::ShortConvolution => ("shortconv.conv.weight", "conv.conv.weight"),
+            Self::ShortConvOutput => ("shortconv.out_proj.weight", "conv.out_proj.weight"),
             Self::Router => ("ffn_gate_inp.weight", "mlp.gate.weight"),
+            Self::ChoiceBias => ("exp_probs_b.bias", "feed_forward.expert_bias"),
             Self::BiasedRouter => ("ffn_gate_inp.weight", "mlp.router.weight"),
             Self::RouterBias => ("ffn_gate_inp.bias", "mlp.router.bias"),
             Self::ExpertsGateUp => ("ffn_gate_up_exps.weight", "mlp.experts.gate_up_proj"),

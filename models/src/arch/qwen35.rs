@@ -5,7 +5,7 @@ use super::config::Config;
 use super::row::Arch;
 use super::{gguf, hugging_face};
 use crate::error::Result;
-use crate::spec::{DecoderSpec, LayerKind, Layout, NormWeights, QkNorm};
+use crate::spec::{DecoderSpec, LayerKind, Layout, NormWeights, QkNorm, Recurrence};
 use crate::weights::Metadata;
 use moot_kernels::ops::delta_net::{DeltaShape, HeadOrder};
 
@@ -106,7 +106,7 @@ pub(super) fn from_config(config: &Config, architecture: &'static str) -> Result
 
 /// What both kinds of file leave unsaid.
 fn complete(spec: &mut DecoderSpec, delta: DeltaShape, recurrent: impl Fn(usize) -> bool) {
-    spec.delta = Some(delta);
+    spec.recurrence = Some(Recurrence::Delta(delta));
     spec.set_kinds(|layer| if recurrent(layer) { LayerKind::RECURRENT } else { LayerKind::FULL });
     spec.qk_norm = QkNorm::PerHead;
     spec.attention_gate = true;

@@ -1,7 +1,9 @@
 //! The tensors of a spec, with their shapes.
 
 use super::names::{BlockTensor, Inner, Name};
-use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, NormNames, Norms, Output, Projections, QkNorm};
+use crate::spec::{
+    Bias, DecoderSpec, ExpertTensors, Experts, NormNames, Norms, Output, Projections, QkNorm, Recurrence, Scoring,
+};
 use moot_kernels::ops::delta_net::DeltaShape;
 
 /// The rows of a stored tensor that are a projection.
@@ -21,7 +23,7 @@ impl ProjectionRows {
     /// Where `spec`'s file stores query, key, value, gate or up; any other tensor is stored by itself.
     #[must_use]
     pub fn of(spec: &DecoderSpec, wanted: BlockTensor) -> Self {
-        let (q, kv, wide) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim, spec.intermediate);
+        let (q, kv, wide) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim, spec.dense_width());
         let rows = match wanted {
             BlockTensor::Query if spec.attention_gate => 2 * q,
             BlockTensor::Query => q,
@@ -45,9 +47,10 @@ impl ProjectionRows {
 
 /// Every tensor of `spec`'s file with its shape, row-major, outermost first; made as they are asked for.
 pub fn tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> {
-    let (attention, recurrent) = (block_tensors(spec, None), block_tensors(spec, spec.delta));
+    // With attention and with a recurrent state; of each, without experts and with them.
+    let blocks = [None, spec.recurrence].map(|mixer| [None, spec.experts].map(|of| block_tensors(spec, mixer, of)));
     let block = move |i: usize| {
-        let of_block = if spec.kind(i).recurrent { &recurrent } else { &attention };
+        let of_block = &blocks[usize::from(spec.kind(i).recurrent)][usize::from(spec.experts_of(i).is_some())];
         of_block.clone().into_iter().map(move |(tensor, shape)| (Name::Block(i, tensor), shape))
     };
     top_tensors(spec).chain((0..spec.layers).flat_map(block))
@@ -71,8 +74,8 @@ impl BlockNorms {
     #[must_use]
     pub fn of(spec: &DecoderSpec) -> Self {
         let [mixer_output, feed_forward, feed_forward_output] = match (spec.norms, spec.layout.norm_names) {
-            // Files of models with recurrent layers or sinks call it so, although it is no norm of attention's result.
-            (Norms::Before, _) if spec.delta.is_some() || spec.attention_sinks => {
+            // Files of models with delta nets or sinks call it so, although it is no norm of attention's result.
+            (Norms::Before, _) if spec.recurrence.and_then(Recurrence::delta).is_some() || spec.attention_sinks => {
                 [None, Some(BlockTensor::AttentionOutputNorm), None]
             }
             (Norms::Before, _) => [None, Some(BlockTensor::FeedForwardNorm), None],
@@ -102,20 +105,29 @@ fn top_tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> +
     [(Name::Embedding, matrix), (Name::OutputNorm, vec![spec.hidden])].into_iter().chain(own)
 }
 
-/// The tensors of one block, which has a recurrent state by `delta` or else attention.
+/// The tensors of one block, which has a recurrent state by `recurrence` or else attention.
 #[must_use]
-fn block_tensors(spec: &DecoderSpec, delta: Option<DeltaShape>) -> Vec<(BlockTensor, Vec<usize>)> {
+fn block_tensors(
+    spec: &DecoderSpec,
+    recurrence: Option<Recurrence>,
+    experts: Option<Experts>,
+) -> Vec<(BlockTensor, Vec<usize>)> {
     let q = spec.heads * spec.head_dim;
     let norms = BlockNorms::of(spec);
     let norm = |norm: Option<BlockTensor>| norm.map(|norm| (norm, vec![spec.hidden]));
     let mut tensors: Vec<_> = norm(norms.mixer).into_iter().collect();
-    match delta {
-        Some(delta) => tensors.extend(delta_tensors(spec, delta)),
+    match recurrence {
+        Some(Recurrence::Delta(delta)) => tensors.extend(delta_tensors(spec, delta)),
+        Some(Recurrence::ShortConv(conv)) => tensors.extend([
+            (BlockTensor::ShortConvInputs, vec![3 * conv.channels, spec.hidden]),
+            (BlockTensor::ShortConvolution, vec![conv.channels, conv.taps]),
+            (BlockTensor::ShortConvOutput, vec![spec.hidden, conv.channels]),
+        ]),
         None => tensors.push((BlockTensor::AttentionOutput, vec![spec.hidden, q])),
     }
     tensors.extend(norm(norms.feed_forward));
-    match spec.experts {
-        None => tensors.push((BlockTensor::Down, vec![spec.hidden, spec.intermediate])),
+    match experts {
+        None => tensors.push((BlockTensor::Down, vec![spec.hidden, spec.dense_width()])),
         Some(experts) => tensors.extend(expert_tensors(spec, experts)),
     }
     let separate: &[BlockTensor] = &[BlockTensor::Query, BlockTensor::Key, BlockTensor::Value];
@@ -124,11 +136,11 @@ fn block_tensors(spec: &DecoderSpec, delta: Option<DeltaShape>) -> Vec<(BlockTen
         Projections::Fused => (&[BlockTensor::QueryKeyValue][..], &[BlockTensor::GateUp]),
         Projections::FusedGateUp => (separate, &[BlockTensor::GateUp]),
     };
-    let attention = if delta.is_none() { attention } else { &[] };
-    let gate_up = if spec.experts.is_none() { gate_up } else { &[] };
+    let attention = if recurrence.is_none() { attention } else { &[] };
+    let gate_up = if experts.is_none() { gate_up } else { &[] };
     let projection = |&tensor: &BlockTensor| (tensor, vec![ProjectionRows::of(spec, tensor).rows, spec.hidden]);
     tensors.extend(attention.iter().chain(gate_up).map(projection));
-    if delta.is_none() {
+    if recurrence.is_none() {
         tensors.extend(attention_vectors(spec));
     }
     tensors.extend([norms.mixer_output, norms.feed_forward_output].into_iter().filter_map(norm));
@@ -188,6 +200,9 @@ pub fn router(experts: Experts) -> BlockTensor {
 /// The router, and each expert's tensors or those of all.
 fn expert_tensors(spec: &DecoderSpec, experts: Experts) -> Vec<(BlockTensor, Vec<usize>)> {
     let mut tensors = vec![(router(experts), vec![experts.count, spec.hidden])];
+    if experts.scoring == Scoring::Sigmoid {
+        tensors.push((BlockTensor::ChoiceBias, vec![experts.count]));
+    }
     let (hidden, wide) = (spec.hidden, spec.intermediate);
     let stacked = |inner: Inner| {
         let [outputs, inputs] = inner.shape(hidden, wide);

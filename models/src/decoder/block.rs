@@ -2,7 +2,7 @@
 
 use super::attention::Attention;
 use super::linear_weights::LinearWeights;
-use crate::layers::{DeltaNet, FeedForward, FeedForwards, Linear, MixtureOfExperts};
+use crate::layers::{DeltaNet, FeedForward, FeedForwards, Linear, MixtureOfExperts, ShortConv};
 use candle_core::{Device, Tensor};
 
 /// One block.
@@ -23,6 +23,7 @@ pub(super) struct Block {
 pub(super) enum Mixer {
     Attention(Attention),
     Delta(DeltaNet),
+    ShortConv(ShortConv),
 }
 
 impl Mixer {
@@ -31,6 +32,7 @@ impl Mixer {
         match self {
             Self::Attention(attention) => &attention.output,
             Self::Delta(delta) => delta.output(),
+            Self::ShortConv(conv) => conv.output(),
         }
     }
 
@@ -38,6 +40,7 @@ impl Mixer {
         match self {
             Self::Attention(attention) => attention.projections.linears().iter().collect(),
             Self::Delta(delta) => delta.projections().iter().collect(),
+            Self::ShortConv(conv) => conv.projections().iter().collect(),
         }
     }
 }

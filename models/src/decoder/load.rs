@@ -6,16 +6,17 @@ use super::block::{Block, Following, Mixer};
 use super::loader::{Loader, RowOrder, Source, TensorSlice};
 use super::options::LoadOptions;
 use super::rotations::Rotations;
-use crate::arch::names::{BlockTensor, Inner, Name, Naming};
+use crate::arch::names::{BlockTensor, Inner, Name};
 use crate::arch::tensors::{BlockNorms, ProjectionRows, router};
 use crate::error::{ModelError, Result};
-use crate::layers::{DeltaNet, FeedForward, Linear, MixtureOfExperts, SharedExpert};
-use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Output, QkNorm};
+use crate::layers::{DeltaNet, FeedForward, Linear, MixtureOfExperts, Router, SharedExpert, ShortConv};
+use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Output, QkNorm, Recurrence, Scoring};
 use crate::weights::Weights;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::launch::{Element, attention_fits};
 use moot_kernels::math::exp_f32;
 use moot_kernels::ops::delta_net::{DeltaShape, DeltaWeights};
+use moot_kernels::ops::short_conv::ConvShape;
 use moot_kernels::release_unused;
 
 impl Decoder {
@@ -24,7 +25,7 @@ impl Decoder {
     /// # Errors
     /// A missing tensor, a wrong shape, an element type that is not handled, or no memory on the device.
     pub fn load(spec: DecoderSpec, weights: &Weights, options: &LoadOptions) -> Result<Self> {
-        if spec.delta.is_some() && !options.devices().all(Device::is_cpu) {
+        if spec.recurrence.and_then(Recurrence::delta).is_some() && !options.devices().all(Device::is_cpu) {
             let what = format!("{} on a GPU", spec.architecture);
             let reason = "expected --device cpu: its recurrent layers have a kernel for the CPU alone";
             return Err(ModelError::Tensor { what, source: candle_core::Error::Msg(reason.into()) });
@@ -74,14 +75,15 @@ impl Block {
         Ok(Self {
             device: loader.device.clone(),
             mixer_norm: norm(norms.mixer)?,
-            mixer: match spec.delta.filter(|_| spec.kind(index).recurrent) {
-                Some(delta) => Mixer::Delta(loader.delta_net(index, delta)?),
+            mixer: match spec.recurrence_of(index) {
+                Some(Recurrence::Delta(delta)) => Mixer::Delta(loader.delta_net(index, delta)?),
+                Some(Recurrence::ShortConv(conv)) => Mixer::ShortConv(loader.short_conv(index, conv)?),
                 None => Mixer::Attention(loader.attention(index)?),
             },
             mixer_output_norm: norm(norms.mixer_output)?,
             feed_forward_norm: norm(norms.feed_forward)?,
             feed_forward_output_norm: norm(norms.feed_forward_output)?,
-            feed_forward: match spec.experts {
+            feed_forward: match spec.experts_of(index) {
                 None => Following::One(loader.feed_forward(index)?),
                 Some(experts) => Following::Experts(loader.experts(index, experts)?),
             },
@@ -136,7 +138,7 @@ impl Loader<'_> {
         Ok(FeedForward::new(
             gate_up,
             self.spec.gate,
-            self.linear(rows(BlockTensor::Down, self.spec.intermediate), None)?,
+            self.linear(rows(BlockTensor::Down, self.spec.dense_width()), None)?,
         ))
     }
 
@@ -179,7 +181,11 @@ impl Loader<'_> {
             }
         };
         let router_bias = experts.biased.then_some(Name::Block(index, BlockTensor::RouterBias));
-        let router = self.linear(whole(router(experts), [count, hidden]), router_bias)?;
+        let biased = (experts.scoring == Scoring::Sigmoid).then_some(Name::Block(index, BlockTensor::ChoiceBias));
+        let router = Router {
+            layer: self.linear(whole(router(experts), [count, hidden]), router_bias)?,
+            choice_bias: biased.map(|name| self.numbers(name, &[count])).transpose()?,
+        };
         let biases = experts.biased.then(|| self.expert_biases(index, experts)).transpose()?;
         let bias = |expert: usize| biases.as_ref().map(|all| all.each_ref().map(|of| of.get(expert)));
         let expert = |expert: usize| self.expert(|inner| slice(expert, inner), bias(expert));
@@ -243,9 +249,9 @@ impl Loader<'_> {
         let decay = numbers(BlockTensor::DeltaDecay, &[delta.value_heads])?;
         let weights = DeltaWeights {
             conv: (0..conv.len()).map(|i| conv[i % delta.channels() * delta.taps + i / delta.channels()]).collect(),
-            decay: match self.naming {
-                Naming::Gguf => decay,
-                Naming::HuggingFace | Naming::HuggingFaceText => decay.iter().map(|log| -exp_f32(*log)).collect(),
+            decay: match self.naming.is_gguf() {
+                true => decay,
+                false => decay.iter().map(|log| -exp_f32(*log)).collect(),
             },
             step_bias: numbers(BlockTensor::DeltaStepBias, &[delta.value_heads])?,
         };
@@ -253,6 +259,25 @@ impl Loader<'_> {
         let norm = self.dense(Name::Block(index, BlockTensor::DeltaNorm), &[delta.value_dim])?;
         let output = self.linear(slice(BlockTensor::DeltaOutput, hidden, delta.outputs()), None)?;
         Ok(DeltaNet::new(projections, weights, (norm, self.spec.norm_eps), output))
+    }
+
+    /// The short convolution of block `index`.
+    fn short_conv(&self, index: usize, shape: ConvShape) -> Result<ShortConv> {
+        let ConvShape { channels, taps } = shape;
+        let hidden = self.spec.hidden;
+        let slice = |tensor, of: usize, first: usize, rows: usize, inputs: usize| {
+            let name = Name::Block(index, tensor);
+            TensorSlice { name, of, first, rows, inputs, stacked: None, step: 1 }
+        };
+        let inward = |third: usize| {
+            let from = slice(BlockTensor::ShortConvInputs, 3 * channels, third * channels, channels, hidden);
+            Source { from, bias: None, order: RowOrder::Stored }
+        };
+        let projections = self.joined([inward(0), inward(1), inward(2)])?;
+        let weights = self.numbers(Name::Block(index, BlockTensor::ShortConvolution), &[channels, taps])?;
+        let weights = Tensor::from_vec(weights, (channels, taps), self.device)?.t()?.contiguous()?;
+        let output = self.linear(slice(BlockTensor::ShortConvOutput, hidden, 0, hidden, channels), None)?;
+        Ok(ShortConv::new(projections, weights, output))
     }
 }
 

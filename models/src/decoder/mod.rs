@@ -98,16 +98,17 @@ impl Decoder {
     /// Experts that a token goes through, in all layers together.
     #[must_use]
     pub fn experts_of_a_token(&self) -> usize {
-        self.spec.experts.map_or(0, |experts| experts.used * self.spec.layers)
+        (0..self.spec.layers).filter_map(|layer| self.spec.experts_of(layer)).map(|experts| experts.used).sum()
     }
 
     /// Bytes of the weights of one expert; 0 where there are none.
     #[must_use]
     pub fn expert_bytes(&self) -> usize {
-        match self.blocks.first().map(|block| &block.feed_forward) {
-            Some(Following::Experts(experts)) => LinearWeights::of(experts.linears_of_one()).bytes,
-            _ => 0,
-        }
+        let of = |block: &Block| match &block.feed_forward {
+            Following::Experts(experts) => Some(LinearWeights::of(experts.linears_of_one()).bytes),
+            Following::One(_) => None,
+        };
+        self.blocks.iter().find_map(of).unwrap_or(0)
     }
 
     /// Feed-forward layers applied until now.
@@ -202,7 +203,8 @@ impl Decoder {
                 let queries = attention.store(normed, angles, batch, pages)?;
                 if ends { Ok(None) } else { Ok(Some(attention.attend(&queries, batch, pages)?)) }
             }
-            Mixer::Delta(delta) => Ok(Some(delta.apply(normed, batch, kv.states(i)?)?).filter(|_| !ends)),
+            Mixer::Delta(delta) => Ok(Some(delta.apply(normed, batch, kv.delta_states(i)?)?).filter(|_| !ends)),
+            Mixer::ShortConv(conv) => Ok(Some(conv.apply(normed, batch, kv.conv_states(i)?)?).filter(|_| !ends)),
         }
     }
 

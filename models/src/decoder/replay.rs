@@ -170,7 +170,7 @@ impl Decoder {
         // A router's choice is read by the host; factors of queries are not among the inputs of a captured step.
         self.device.is_cuda()
             && self.spec.experts.is_none()
-            && self.spec.delta.is_none()
+            && self.spec.recurrence.is_none()
             && self.spec.query_scaling.is_none()
             && self.blocks.iter().all(|block| block.device.same_device(&self.device))
     }

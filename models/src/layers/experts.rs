@@ -1,19 +1,28 @@
 //! A mixture of experts: each token goes through the feed-forwards that a router chooses for it.
 
 use super::{FeedForward, FeedForwards, Linear};
-use crate::spec::Experts;
+use crate::spec::{Experts, Scoring};
 use candle_core::{DType, Device, Result, Tensor};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// `Σ_e weight_e(x) · expert_e(x)` over the experts with the largest weights, and the shared expert's result.
+/// `Σ_e weight_e(x) · expert_e(x)` over the experts with the largest scores, and the shared expert's result.
 #[derive(Debug)]
 pub(crate) struct MixtureOfExperts {
     spec: Experts,
-    router: Linear,
+    router: Router,
     experts: Vec<FeedForward>,
     shared: Option<SharedExpert>,
     read: AtomicUsize,
+}
+
+/// What chooses a token's experts.
+#[derive(Debug)]
+pub(crate) struct Router {
+    /// An output for each expert.
+    pub(crate) layer: Linear,
+    /// Added to each expert's score where experts are chosen, and not to its weight.
+    pub(crate) choice_bias: Option<Vec<f32>>,
 }
 
 /// The expert of every token: `sigmoid(gate(x)) · layers(x)`.
@@ -32,15 +41,15 @@ struct Share {
 }
 
 impl MixtureOfExperts {
-    /// `router` has an output for each of `experts`.
-    pub(crate) fn new(spec: Experts, router: Linear, experts: Vec<FeedForward>, shared: Option<SharedExpert>) -> Self {
+    /// `router` chooses among `experts`.
+    pub(crate) fn new(spec: Experts, router: Router, experts: Vec<FeedForward>, shared: Option<SharedExpert>) -> Self {
         Self { spec, router, experts, shared, read: AtomicUsize::new(0) }
     }
 
     /// `[tokens, hidden]` to the same. A token's result is summed in the order of experts, so its bits do not depend on the
     /// tokens beside it where those of a product do not.
     pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        let logits = self.router.apply(x)?.to_dtype(DType::F32)?.to_device(&Device::Cpu)?.to_vec2::<f32>()?;
+        let logits = self.router.layer.apply(x)?.to_dtype(DType::F32)?.to_device(&Device::Cpu)?.to_vec2::<f32>()?;
         let shares = self.shares(&logits);
         let used: Vec<(&FeedForward, &Share)> =
             self.experts.iter().zip(&shares).filter(|(_, share)| !share.tokens.is_empty()).collect();
@@ -75,7 +84,7 @@ impl MixtureOfExperts {
     fn shares(&self, logits: &[Vec<f32>]) -> Vec<Share> {
         let mut shares = vec![Share::default(); self.spec.count];
         for (token, logits) in logits.iter().enumerate() {
-            for (expert, weight) in chosen(logits, self.spec) {
+            for (expert, weight) in chosen(logits, self.spec, self.router.choice_bias.as_deref()) {
                 shares[expert].tokens.push(token as u32);
                 shares[expert].weights.push(weight);
             }
@@ -98,7 +107,7 @@ impl MixtureOfExperts {
     /// The matrices that every token goes through: the router, and the shared expert's.
     pub(crate) fn linears_of_all(&self) -> impl Iterator<Item = &Linear> {
         let shared = self.shared.iter().flat_map(|shared| shared.layers.linears().chain([&shared.gate]));
-        [&self.router].into_iter().chain(shared)
+        [&self.router.layer].into_iter().chain(shared)
     }
 
     /// The matrices of one expert; those of the others are alike.
@@ -116,23 +125,35 @@ impl SharedExpert {
     /// Every token with its weight, and the layers' results.
     fn apply(&self, x: &Tensor) -> Result<(Share, Tensor)> {
         let gates = self.gate.apply(x)?.to_dtype(DType::F32)?.to_device(&Device::Cpu)?.flatten_all()?;
-        let sigmoid = |gate: f32| 1.0 / (1.0 + moot_kernels::math::exp_f32(-gate));
         let weights = gates.to_vec1::<f32>()?.into_iter().map(sigmoid).collect();
         Ok((Share { tokens: (0..x.dim(0)? as u32).collect(), weights }, self.layers.apply(x)?))
     }
 }
 
-/// The experts of a token and their weights: a softmax over all experts, of which the largest are taken; of equal ones the
-/// first. Where they are normalised, they are divided by their sum.
-fn chosen(logits: &[f32], spec: Experts) -> Vec<(usize, f32)> {
-    let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let powers: Vec<f32> = logits.iter().map(|logit| moot_kernels::math::exp_f32(logit - highest)).collect();
-    let sum: f32 = powers.iter().sum();
-    let mut order: Vec<usize> = (0..powers.len()).collect();
-    order.sort_by(|&a, &b| powers[b].total_cmp(&powers[a]).then(a.cmp(&b)));
+fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + moot_kernels::math::exp_f32(-x))
+}
+
+/// The experts of a token and their weights: of the largest scores, and of equal ones the first. Where they are normalised,
+/// weights are divided by their sum.
+fn chosen(logits: &[f32], spec: Experts, choice_bias: Option<&[f32]>) -> Vec<(usize, f32)> {
+    /// Added to the sum of sigmoids, as transformers does.
+    const EPS: f32 = 1e-6;
+    let (scores, sum, eps): (Vec<f32>, f32, f32) = match spec.scoring {
+        Scoring::Softmax => {
+            let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let powers: Vec<f32> = logits.iter().map(|logit| moot_kernels::math::exp_f32(logit - highest)).collect();
+            let sum = powers.iter().sum();
+            (powers, sum, 0.0)
+        }
+        Scoring::Sigmoid => (logits.iter().map(|&logit| sigmoid(logit)).collect(), 1.0, EPS),
+    };
+    let rank = |expert: usize| scores[expert] + choice_bias.map_or(0.0, |bias| bias[expert]);
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&a, &b| rank(b).total_cmp(&rank(a)).then(a.cmp(&b)));
     order.truncate(spec.used);
-    let weight = |expert: usize| powers[expert] / sum;
-    let divisor = if spec.normalised { order.iter().map(|&expert| weight(expert)).sum() } else { 1.0 };
+    let weight = |expert: usize| scores[expert] / sum;
+    let divisor = if spec.normalised { order.iter().map(|&expert| weight(expert)).sum::<f32>() + eps } else { 1.0 };
     order.into_iter().map(|expert| (expert, weight(expert) / divisor)).collect()
 }
 
@@ -158,13 +179,26 @@ mod tests {
 
     #[test]
     fn the_largest_weights_are_taken_and_of_equal_ones_the_first() {
-        let spec = Experts { count: 4, used: 2, normalised: false, shared: None, biased: false };
-        let all = chosen(&[0.0, 1.0, 1.0, 1.0], spec);
+        let spec = Experts { normalised: false, ..Experts::of(4, 2) };
+        let all = chosen(&[0.0, 1.0, 1.0, 1.0], spec, None);
         assert_eq!(all.iter().map(|(expert, _)| *expert).collect::<Vec<_>>(), [1, 2]);
         let e = std::f32::consts::E;
         assert!((all[0].1 - e / (1.0 + 3.0 * e)).abs() < 1e-6);
-        let normalised = chosen(&[0.0, 1.0, 3.0, -2.0], Experts { normalised: true, ..spec });
+        let normalised = chosen(&[0.0, 1.0, 3.0, -2.0], Experts::of(4, 2), None);
         assert_eq!(normalised.iter().map(|(expert, _)| *expert).collect::<Vec<_>>(), [2, 1]);
         assert!((normalised.iter().map(|(_, weight)| weight).sum::<f32>() - 1.0).abs() < 1e-6);
+    }
+    /// Of sigmoids 0.5, 0.731, 0.953 and 0.119 with a bias of 1 on the last: it is chosen, by its own weight.
+    #[test]
+    fn a_bias_chooses_experts_and_does_not_weight_them() {
+        let (logits, bias) = ([0.0, 1.0, 3.0, -2.0], [0.0, 0.0, 0.0, 1.0]);
+        let spec = Experts { scoring: Scoring::Sigmoid, ..Experts::of(4, 2) };
+        let plain = chosen(&logits, Experts { normalised: false, ..spec }, Some(&bias));
+        assert_eq!(plain.iter().map(|(expert, _)| *expert).collect::<Vec<_>>(), [3, 2]);
+        assert!((plain[0].1 - 0.119_203).abs() < 1e-6 && (plain[1].1 - 0.952_574).abs() < 1e-6, "{plain:?}");
+        let normalised = chosen(&logits, spec, Some(&bias));
+        assert!((normalised[1].1 - 0.952_574 / 1.071_778).abs() < 1e-6, "{normalised:?}");
+        let unbiased = chosen(&logits, spec, None);
+        assert_eq!(unbiased.iter().map(|(expert, _)| *expert).collect::<Vec<_>>(), [2, 1]);
     }
 }

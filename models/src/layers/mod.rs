@@ -6,13 +6,15 @@ mod feed_forward;
 mod joined;
 mod linear;
 mod rotary;
+mod short_conv;
 mod transfer;
 
 pub(crate) use delta_net::DeltaNet;
-pub(crate) use experts::{MixtureOfExperts, SharedExpert};
+pub(crate) use experts::{MixtureOfExperts, Router, SharedExpert};
 pub(crate) use feed_forward::FeedForward;
 pub use feed_forward::FeedForwards;
 pub(crate) use joined::Joined;
 pub(crate) use linear::{Linear, MOST_BY_BLOCKS};
 pub(crate) use rotary::Rotary;
+pub(crate) use short_conv::ShortConv;
 pub(crate) use transfer::moved;

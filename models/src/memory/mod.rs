@@ -1,20 +1,19 @@
 //! Memory that a model needs, computed before it is loaded: from the shape in the catalog, or from the file's header.
 
+mod planned;
 mod storage;
 
 use crate::arch;
 use crate::decoder::Residency;
 use crate::error::Result;
 use crate::kv::KvCache;
-use crate::source::Shape;
-use crate::spec::DecoderSpec;
+use crate::spec::{DecoderSpec, Recurrence};
 use crate::weights::Weights;
 use candle_core::DType;
 use moot_kernels::PAGE;
-use moot_kernels::ops::delta_net::DeltaShape;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use storage::{WIDEST, add, kind, planned_type, sorted};
+use storage::{WIDEST, add, kind, sorted};
 
 pub use storage::StoredType;
 
@@ -95,8 +94,8 @@ pub struct Footprint {
 }
 
 /// Numbers of a token that a block's mixer takes, the widest: by attention, or by a recurrent layer.
-fn projected(attention: usize, delta: Option<DeltaShape>) -> usize {
-    attention.max(delta.map_or(0, |delta| 2 * delta.channels() + 2 * delta.outputs()))
+fn projected(attention: usize, recurrence: Option<Recurrence>) -> usize {
+    attention.max(recurrence.map_or(0, |recurrence| recurrence.working_len()))
 }
 
 /// Whether weights of this type are multiplied by their blocks on a GPU.
@@ -119,90 +118,16 @@ impl Footprint {
         Ok(Self::new(types, &spec))
     }
 
-    /// Of a model of `shape` whose file is of kind `quant`: an estimate, to some per cent.
-    #[must_use]
-    pub fn planned(shape: &Shape, quant: &str) -> Self {
-        let (heads, kv_heads, dim) = (shape.num_attention_heads, shape.num_key_value_heads, shape.head_dim());
-        let (hidden, layers, experts) = (shape.hidden_size, shape.num_hidden_layers, shape.num_experts.unwrap_or(1));
-        let inner = shape.moe_intermediate_size.unwrap_or(shape.intermediate_size);
-        let shared = shape.shared_expert_intermediate_size.unwrap_or(0);
-        let mut types = BTreeMap::new();
-        let mut matrix_of = |quant: &str, count: usize, rows: usize, columns: usize, important: bool| {
-            if count > 0 {
-                let name = planned_type(quant, columns, important);
-                add(&mut types, name, count, (count * rows) as u64 * columns as u64);
-            }
-        };
-        let of_experts = if quant == "MXFP4_MOE" { "MXFP4" } else { quant };
-        matrix_of(of_experts, 2 * layers * experts, inner, hidden, false);
-        let halves = |count: usize| [(true, count / 2), (false, count - count / 2)];
-        for (important, count) in halves(layers) {
-            matrix_of(of_experts, count * experts, hidden, inner, important && quant.ends_with("_M"));
-        }
-        let mut matrix = |count, rows, columns, important| matrix_of(quant, count, rows, columns, important);
-        matrix(2 * usize::from(shared > 0) * layers, shared, hidden, false);
-        matrix(usize::from(shared > 0) * layers, hidden, shared, false);
-        let delta = shape.delta();
-        let attending = layers - delta.map_or(0, |(_, recurrent)| recurrent);
-        // The output layer is stored more finely; so, in `Q4_K_M`, are values and `down` in every other block.
-        matrix(1, shape.vocab_size, hidden, shape.tie_word_embeddings);
-        matrix(usize::from(!shape.tie_word_embeddings), shape.vocab_size, hidden, true);
-        matrix(attending, if delta.is_some() { 2 * heads * dim } else { heads * dim }, hidden, false);
-        matrix(attending, kv_heads * dim, hidden, false);
-        matrix(attending, hidden, heads * dim, false);
-        for (important, count) in halves(attending) {
-            matrix(count, kv_heads * dim, hidden, important && quant.ends_with("_M"));
-        }
-        if let Some((delta, recurrent)) = delta {
-            matrix(recurrent, delta.channels() + delta.outputs() + 2 * delta.value_heads, hidden, false);
-            matrix(recurrent, hidden, delta.outputs(), false);
-            let vectors = delta.taps * delta.channels() + 2 * delta.value_heads + delta.value_dim;
-            add(&mut types, "F32", 4 * recurrent, (recurrent * vectors) as u64);
-            add(&mut types, "F32", 2 * attending, (attending * 2 * dim) as u64);
-        }
-        if shape.num_experts.is_some() {
-            add(&mut types, "F32", layers, (layers * experts * hidden) as u64);
-        }
-        if shared > 0 {
-            add(&mut types, "F32", layers, (layers * hidden) as u64);
-        }
-        add(&mut types, "F32", 2 * layers + 1, ((2 * layers + 1) * hidden) as u64);
-        match shape.model_type.as_str() {
-            "qwen2" => add(&mut types, "F32", 3 * layers, (layers * (heads + 2 * kv_heads) * dim) as u64),
-            "gemma3_text" => add(&mut types, "F32", 4 * layers, (layers * 2 * (hidden + dim)) as u64),
-            "gpt_oss" => {
-                add(&mut types, "F32", 5 * layers, (layers * ((heads + 2 * kv_heads) * dim + hidden + heads)) as u64);
-                add(&mut types, "F32", 4 * layers, (layers * experts * (1 + 2 * inner + hidden)) as u64);
-            }
-            "olmo2" | "olmo3" => add(&mut types, "F32", 2 * layers, (layers * (heads + kv_heads) * dim) as u64),
-            "glm4" => {
-                add(&mut types, "F32", 5 * layers, (layers * (2 * hidden + (heads + 2 * kv_heads) * dim)) as u64);
-            }
-            "qwen3" | "qwen3_moe" => add(&mut types, "F32", 2 * layers, (layers * 2 * dim) as u64),
-            _ => {}
-        }
-        Self {
-            types: sorted(types),
-            kv_token_bytes: (2 * attending * kv_heads * dim * KV.size_in_bytes()) as u64,
-            state_bytes: delta.map_or(0, |(delta, recurrent)| (recurrent * delta.state_len() * 4) as u64),
-            hidden,
-            attention: projected((heads + 2 * kv_heads) * dim, delta.map(|(delta, _)| delta)),
-            intermediate: inner * shape.num_experts_per_tok.unwrap_or(1) + shared,
-            vocab: shape.vocab_size,
-            placement: Placement::Cpu,
-        }
-    }
-
     fn new(types: BTreeMap<String, StoredType>, spec: &DecoderSpec) -> Self {
         Self {
             types: sorted(types),
             kv_token_bytes: (KvCache::page_bytes(spec, KV) / PAGE) as u64,
             state_bytes: KvCache::state_bytes(spec) as u64,
             hidden: spec.hidden,
-            attention: projected((spec.heads + 2 * spec.kv_heads) * spec.head_dim, spec.delta),
+            attention: projected((spec.heads + 2 * spec.kv_heads) * spec.head_dim, spec.recurrence),
             intermediate: match spec.experts {
                 None => spec.intermediate,
-                Some(experts) => spec.intermediate * experts.used + experts.shared.unwrap_or(0),
+                Some(experts) => spec.dense_width().max(spec.intermediate * experts.used + experts.shared.unwrap_or(0)),
             },
             vocab: spec.vocab,
             placement: Placement::Cpu,
@@ -355,6 +280,10 @@ mod tests {
             ("mistral-7b-v0.3", 7248.0),
             ("phi-3-mini", 3821.1),
             ("selfrag-7b", 6738.5),
+            ("lfm2-350m", 354.5),
+            ("lfm2-700m", 742.5),
+            ("lfm2-1.2b", 1170.3),
+            ("lfm2-2.6b", 2569.3),
         ];
         for (alias, millions) in cards {
             let found = planned(alias).parameters() as f64 / 1e6;
@@ -377,6 +306,7 @@ mod tests {
             ("llama-3.2-1b", 0.81e9),
             ("mistral-7b-v0.3", 4.37e9),
             ("qwen3-8b", 5.03e9),
+            ("lfm2.5-1.2b", 0.731e9),
         ];
         for (alias, bytes) in files {
             let found = planned(alias).stored_bytes() as f64;

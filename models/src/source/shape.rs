@@ -1,6 +1,8 @@
 //! A model's shape as in its config.json, so that memory can be planned before the model is fetched.
 
+use crate::spec::Recurrence;
 use moot_kernels::ops::delta_net::{DeltaShape, HeadOrder};
+use moot_kernels::ops::short_conv::ConvShape;
 use serde::{Deserialize, Serialize};
 
 /// Fields of a config.json, with the same names.
@@ -63,6 +65,9 @@ pub struct Shape {
     /// Width between the layers of the expert that every token goes through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_expert_intermediate_size: Option<usize>,
+    /// The first layers, which have no experts (LFM2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_dense_layers: Option<usize>,
     /// Whether the weights of the used experts are divided by their sum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub norm_topk_prob: Option<bool>,
@@ -87,6 +92,15 @@ pub struct Shape {
     /// Of this many layers one has attention, the others are recurrent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_attention_interval: Option<usize>,
+    /// The layers with attention, from 0 on, where the others are short convolutions (LFM2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_attn_idxs: Option<Vec<usize>>,
+    /// Tokens that a short convolution takes in.
+    #[serde(default, rename = "conv_L_cache", skip_serializing_if = "Option::is_none")]
+    pub conv_l_cache: Option<usize>,
+    /// False where `intermediate_size` is LFM2's width itself, and not a number that the width is computed from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_auto_adjust_ff_dim: Option<bool>,
     /// Whether the output layer shares the embedding's weights.
     pub tie_word_embeddings: bool,
 }
@@ -120,9 +134,13 @@ impl Shape {
         serde_json::to_value(self).expect("numbers and strings are JSON (bug)")
     }
 
-    /// The sizes of recurrent layers and their number, where there are such layers.
+    /// The recurrent layers and their number, where there are such layers.
     #[must_use]
-    pub fn delta(&self) -> Option<(DeltaShape, usize)> {
+    pub fn recurrence(&self) -> Option<(Recurrence, usize)> {
+        if let (Some(attending), Some(taps)) = (&self.full_attn_idxs, self.conv_l_cache) {
+            let shape = ConvShape { channels: self.hidden_size, taps };
+            return Some((Recurrence::ShortConv(shape), self.num_hidden_layers.saturating_sub(attending.len())));
+        }
         let shape = DeltaShape {
             key_heads: self.linear_num_key_heads?,
             value_heads: self.linear_num_value_heads?,
@@ -131,10 +149,8 @@ impl Shape {
             taps: self.linear_conv_kernel_dim?,
             order: HeadOrder::Grouped,
         };
-        Some((
-            shape,
-            self.num_hidden_layers - self.num_hidden_layers / self.full_attention_interval.unwrap_or(4).max(1),
-        ))
+        let attending = self.num_hidden_layers / self.full_attention_interval.unwrap_or(4).max(1);
+        Some((Recurrence::Delta(shape), self.num_hidden_layers - attending))
     }
 
     /// Width of a head.
@@ -155,6 +171,7 @@ impl Shape {
             ("shape.vocab_size", self.vocab_size),
             ("shape.max_position_embeddings", self.max_position_embeddings),
             ("shape.head_dim", self.head_dim()),
+            ("shape.conv_L_cache", self.conv_l_cache.unwrap_or(1)),
         ];
         let zero = sizes.into_iter().find(|(_, size)| *size == 0).map(|(field, _)| field);
         zero.or_else(|| (!heads.0.is_multiple_of(heads.1)).then_some("shape.num_key_value_heads"))

@@ -1,11 +1,14 @@
 //! The specification of a decoder as plain data, from a GGUF's metadata or a config.json.
 
+mod experts;
 mod layout;
+mod recurrence;
 
+pub use experts::{DenseLayers, Experts, Scoring};
 pub use layout::{ExpertTensors, Layout, NormNames, NormWeights, Projections, QkRows};
+pub use recurrence::Recurrence;
 
 use moot_kernels::Gate;
-use moot_kernels::ops::delta_net::DeltaShape;
 
 /// Shape and switches of a decoder-only transformer.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +29,7 @@ pub struct DecoderSpec {
     pub head_dim: usize,
     /// Width between the feed-forward's layers, of one expert where there are several.
     pub intermediate: usize,
-    /// The experts of every feed-forward; `None` where it is one pair of layers.
+    /// The experts of feed-forwards; `None` where each is one pair of layers.
     pub experts: Option<Experts>,
     /// Positions that are computed exactly: a prompt and its reply together.
     pub context: usize,
@@ -42,8 +45,8 @@ pub struct DecoderSpec {
     pub window_rope: Option<Rope>,
     /// How the layers attend; none where all attend to every position and are rotated by `rope`.
     pub layer_kinds: Vec<LayerKind>,
-    /// The sizes of layers with a recurrent state instead of attention, where there are such layers.
-    pub delta: Option<DeltaShape>,
+    /// The layers with a recurrent state instead of attention, where there are such layers.
+    pub recurrence: Option<Recurrence>,
     /// The factor of attention's scores.
     pub attention_scale: f32,
     /// The factor of queries by their position, where they have one.
@@ -77,7 +80,7 @@ pub struct DecoderSpec {
 /// How a layer attends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerKind {
-    /// Whether it has a recurrent state ([`DecoderSpec::delta`]) instead of attention.
+    /// Whether it has a recurrent state ([`DecoderSpec::recurrence`]) instead of attention.
     pub recurrent: bool,
     /// Whether its rows attend to the last [`DecoderSpec::window`] positions alone.
     pub windowed: bool,
@@ -114,21 +117,6 @@ pub enum Norms {
     Behind,
     /// Before and behind both.
     Around,
-}
-
-/// A mixture of experts: a router gives each token the experts of the largest weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Experts {
-    /// Experts of a feed-forward.
-    pub count: usize,
-    /// Experts that a token goes through.
-    pub used: usize,
-    /// Whether the weights of the used experts are divided by their sum.
-    pub normalised: bool,
-    /// Width of an expert that every token goes through as well, weighted by the sigmoid of a gate of its own.
-    pub shared: Option<usize>,
-    /// Whether the router and the projections of experts have biases.
-    pub biased: bool,
 }
 
 /// What limits [`DecoderSpec::context`].
@@ -291,6 +279,24 @@ impl DecoderSpec {
     #[must_use]
     pub fn recurrent_layers(&self) -> usize {
         self.layer_kinds.iter().take(self.layers).filter(|kind| kind.recurrent).count()
+    }
+
+    /// The recurrence of layer `layer`, where it has one instead of attention.
+    #[must_use]
+    pub fn recurrence_of(&self, layer: usize) -> Option<Recurrence> {
+        self.recurrence.filter(|_| self.kind(layer).recurrent)
+    }
+
+    /// The experts of layer `layer`, where it has such.
+    #[must_use]
+    pub fn experts_of(&self, layer: usize) -> Option<Experts> {
+        self.experts.filter(|experts| layer >= experts.dense.map_or(0, |dense| dense.layers))
+    }
+
+    /// Width between the layers of a feed-forward without experts.
+    #[must_use]
+    pub fn dense_width(&self) -> usize {
+        self.experts.and_then(|experts| experts.dense).map_or(self.intermediate, |dense| dense.width)
     }
 
     /// Sets how each layer attends. Where there are more layers than a model has, nothing is set: the spec is refused.

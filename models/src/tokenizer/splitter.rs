@@ -84,10 +84,10 @@ pub static SPLITTERS: [Splitter; 9] = [
     },
     Splitter { also: &["refact"], ..row("smollm", "SmolLM, SmolLM2, Granite 3", SplitRule::DigitsThenGpt2) },
     Splitter {
-        also: &["llama3", "llama-v3"],
+        also: &["llama3", "llama-v3", "lfm2"],
         ignore_merges: true,
         add_bos: true,
-        ..row("llama-bpe", "Llama 3", SplitRule::Patterns(&[LLAMA3]))
+        ..row("llama-bpe", "Llama 3, LFM2", SplitRule::Patterns(&[LLAMA3]))
     },
     Splitter { ignore_merges: true, add_bos: true, ..row("tekken", "Mistral Nemo", SplitRule::Patterns(&[TEKKEN])) },
     row("gpt-2", "GPT-2", SplitRule::Gpt2),
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn digits_are_words_of_the_length_that_the_family_has() {
-        for name in ["dbrx", "glm4", "chatglm-bpe", "llama-bpe", "gpt-4o"] {
+        for name in ["dbrx", "glm4", "chatglm-bpe", "llama-bpe", "lfm2", "gpt-4o"] {
             assert_eq!(words(name, "in 12345"), ["in", " ", "123", "45"], "{name}");
         }
         for name in ["qwen2", "qwen35", "tekken"] {

@@ -141,6 +141,19 @@ impl Metadata {
         }
     }
 
+    /// An array of non-negative integers; `None` when the field is absent or one number.
+    ///
+    /// # Errors
+    /// [`ModelError::Field`] when a number is negative.
+    pub fn optional_usizes(&self, field: &str) -> Result<Option<Vec<usize>>> {
+        let numbers: Option<Vec<usize>> = match self.get(field) {
+            Some(Value::UnsignedArray(all)) => all.iter().map(|&n| usize::try_from(n).ok()).collect(),
+            Some(Value::SignedArray(all)) => all.iter().map(|&n| usize::try_from(n).ok()).collect(),
+            _ => return Ok(None),
+        };
+        numbers.map(Some).ok_or_else(|| self.wrong(field, "non-negative integers"))
+    }
+
     /// A text.
     ///
     /// # Errors

@@ -77,11 +77,14 @@ impl Weights {
     /// The names of their tensors.
     #[must_use]
     pub fn naming(&self) -> Naming {
+        let has = |naming: Naming, name| self.contains(&naming.name(name));
         match self {
-            Self::Gguf(_) | Self::Random(_) => Naming::Gguf,
-            Self::Safetensors(_) if self.contains(&Naming::HuggingFaceText.name(Name::Embedding)) => {
-                Naming::HuggingFaceText
+            Self::Gguf(_) if has(Naming::GgufLfm2, Name::OutputNorm) && !has(Naming::Gguf, Name::OutputNorm) => {
+                Naming::GgufLfm2
             }
+            Self::Gguf(_) | Self::Random(_) => Naming::Gguf,
+            Self::Safetensors(_) if has(Naming::HuggingFaceText, Name::Embedding) => Naming::HuggingFaceText,
+            Self::Safetensors(_) if has(Naming::HuggingFaceLfm2, Name::OutputNorm) => Naming::HuggingFaceLfm2,
             Self::Safetensors(_) => Naming::HuggingFace,
         }
     }

@@ -1,5 +1,6 @@
 //! Fields to specs: what is taken from a config.json, and what is refused in one line.
 
+mod lfm2;
 mod norms_and_scales;
 
 use moot_models::arch::names::{BlockTensor, Inner, Name, Naming};
@@ -277,7 +278,7 @@ fn experts_beside_recurrent_layers_are_read_or_refused() {
         config
     };
     let spec = accepted(config(json!({ "intermediate_size": null })));
-    assert_eq!(spec.experts, Some(Experts { count: 8, used: 2, normalised: true, shared: Some(48), biased: false }));
+    assert_eq!(spec.experts, Some(Experts { shared: Some(48), ..Experts::of(8, 2) }));
     assert_eq!((spec.intermediate, spec.recurrent_layers()), (32, 6));
     for field in ["num_experts", "num_experts_per_tok", "moe_intermediate_size", "shared_expert_intermediate_size"] {
         refused(config(json!({ field: null })), &[field, "found nothing"]);
@@ -304,7 +305,7 @@ fn gpt_oss_is_read_or_refused() {
         config
     };
     let spec = accepted(config(json!({})));
-    let experts = Experts { count: 32, used: 4, normalised: true, shared: None, biased: true };
+    let experts = Experts { biased: true, ..Experts::of(32, 4) };
     assert_eq!((spec.experts, spec.attention_sinks, spec.gate), (Some(experts), true, Gate::ClampedSilu));
     assert_eq!([0, 1, 2, 3].map(|layer| spec.window_of(layer)), [128, usize::MAX, 128, usize::MAX]);
     assert!(matches!(spec.rope.scaling, RopeScaling::Yarn { whole_pairs: false, .. }));

@@ -8,7 +8,7 @@ use serde_json::json;
 use std::path::PathBuf;
 
 /// A GGUF's fields of `architecture`, and `fields` besides.
-fn gguf(architecture: &str, fields: &[(&str, Value)]) -> Result<DecoderSpec, ModelError> {
+pub(super) fn gguf(architecture: &str, fields: &[(&str, Value)]) -> Result<DecoderSpec, ModelError> {
     let shared = [
         ("block_count", Value::Unsigned(8)),
         ("context_length", Value::Unsigned(4096)),
@@ -24,7 +24,7 @@ fn gguf(architecture: &str, fields: &[(&str, Value)]) -> Result<DecoderSpec, Mod
     row.from_gguf.unwrap()(&Metadata::new(PathBuf::from("model.gguf"), values))
 }
 
-fn gguf_refused(architecture: &str, fields: &[(&str, Value)], part: &str) {
+pub(super) fn gguf_refused(architecture: &str, fields: &[(&str, Value)], part: &str) {
     let message = gguf(architecture, fields).unwrap_err().to_string();
     assert!(message.contains(part) && !message.contains('\n'), "{message}");
 }

@@ -3,6 +3,7 @@
 
 mod architectures;
 mod real;
+mod recurrent;
 mod tiny;
 
 use moot_models::{LoadOptions, Model, Residency};

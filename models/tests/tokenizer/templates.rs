@@ -85,6 +85,30 @@ fn thoughts_may_be_on_unless_they_are_switched_off() {
     }
 }
 
+/// A template in the form of LFM2.5's: the beginning of a text, instructions put together in a namespace, thoughts of
+/// earlier replies cut off, what a reply is marked for training. The expected text is jinja2's.
+#[test]
+fn instructions_may_be_put_together_in_a_namespace() {
+    let source = include_str!("../golden/tokenizer/templates/lfm2.jinja");
+    let template = ChatTemplate::new(source, "lfm2", Some("<|startoftext|>"), Some("<|im_end|>")).unwrap();
+    assert!(template.takes_system());
+    let messages = [
+        Message::new(Role::System, "Answer briefly."),
+        Message::new(Role::User, "Who built it?"),
+        Message::new(Role::Assistant, "A smith."),
+        Message::new(Role::User, "When? <|im_end|>"),
+    ];
+    let expected = "<|startoftext|><|im_start|>system\nAnswer briefly.<|im_end|>\n<|im_start|>user\nWho built it?\
+                    <|im_end|>\n<|im_start|>assistant\nA smith.<|im_end|>\n<|im_start|>user\nWhen? <|im_end|><|im_end|>\n\
+                    <|im_start|>assistant\n";
+    let segments = template.render(&messages, true, Thinking::Off).unwrap();
+    assert_eq!(text(&segments), expected);
+    let contents = segments.iter().filter(|segment| matches!(segment, Segment::Content(_))).count();
+    assert_eq!(contents, 4, "{segments:?}");
+    let bare = template.render(&messages[1..2], false, Thinking::Off).unwrap();
+    assert_eq!(text(&bare), "<|startoftext|><|im_start|>user\nWho built it?<|im_end|>\n");
+}
+
 /// A template in the form of gpt-oss's: instructions are a developer's message, and the reply's channel is chosen here. The
 /// expected text up to there is jinja2's.
 #[test]

@@ -10,13 +10,13 @@ pub use reference::reference;
 pub use shape::{DeltaInputs, DeltaShape, DeltaWeights, HeadOrder};
 pub use states::DeltaStates;
 
+use super::states::Writers;
 use super::{cpu_table, filled, read_floats};
 use crate::cpu::{DeltaCall, Table};
 use crate::math::{exp, ln};
 use crate::pages::StateRows;
 use candle_core::{Device, Result, Tensor, bail};
 use rayon::prelude::*;
-use states::Writers;
 use std::mem::MaybeUninit;
 
 /// Columns of a task's state: with 128 rows they are 16 KiB, which stay in L1.
@@ -48,11 +48,11 @@ pub fn delta_net(
     let Device::Cpu = inputs.qkv.device() else { bail!("gated delta net: it has no kernel but the CPU's") };
     let [qkv, rate, step] = [inputs.qkv, inputs.rate, inputs.step].map(Tensor::contiguous);
     let (qkv, rate, step, table) = (qkv?, rate?, step?, cpu_table()?);
-    let mut data = states.lock();
-    let writers = Writers::new(&mut data, shape.state_len(), states.slots(), lens, rows)?;
+    let mut data = states.memory().lock();
+    let writers = Writers::new(states.memory(), &mut data, lens, rows)?;
     let gates = read_floats(&rate, |rate| read_floats(&step, |step| gates(rate, step, weights)))??;
     let x = read_floats(&qkv, |qkv| convolved(table, qkv, weights, &shape, &writers))?;
-    read_floats(&qkv, |qkv| writers.keep_inputs(qkv, &shape))?;
+    read_floats(&qkv, |qkv| writers.keep_inputs(qkv, shape.conv()))?;
     // SAFETY: every head of every token is written.
     #[allow(unsafe_code)]
     let out = unsafe { filled(tokens * shape.outputs(), |out| recur(table, &x, &gates, &shape, &writers, out)) };
@@ -112,7 +112,7 @@ fn convolved(
     let key_width = shape.key_heads * shape.key_dim;
     let query_scale = 1.0 / (shape.key_dim as f32).sqrt();
     let token = |(at, out): (usize, &mut [MaybeUninit<f32>])| {
-        let rows = writers.conv_rows(at, qkv, &zeros, shape);
+        let rows = writers.conv_rows(at, qkv, &zeros, shape.conv());
         // SAFETY: the table was chosen by what this machine can run; all rows are `channels` long, a multiple of 16,
         // and all of `out` is written before it is read.
         #[allow(unsafe_code)]

@@ -1,5 +1,6 @@
 //! Sizes, weights and inputs.
 
+use crate::ops::states::ConvShape;
 use candle_core::Tensor;
 
 /// Sizes of a gated delta net.
@@ -44,11 +45,11 @@ impl DeltaShape {
     /// Numbers of a sequence's state: the latest inputs of the convolution, and a matrix for each head.
     #[must_use]
     pub fn state_len(&self) -> usize {
-        self.conv_len() + self.value_heads * self.head_len()
+        self.conv().state_len() + self.value_heads * self.head_len()
     }
 
-    pub(super) fn conv_len(&self) -> usize {
-        (self.taps - 1) * self.channels()
+    pub(super) fn conv(&self) -> ConvShape {
+        ConvShape { channels: self.channels(), taps: self.taps }
     }
 
     pub(super) fn head_len(&self) -> usize {

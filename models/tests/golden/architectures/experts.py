@@ -3,10 +3,16 @@
 import numpy as np
 import torch
 
-FUSED = (".mlp.experts.gate_up_proj", ".mlp.experts.down_proj")
+import lfm2
+
+FUSED = (".experts.gate_up_proj", ".experts.down_proj")
+# LFM2's own names of the projections.
+LFM2_NAMES = {"gate_up_proj": ("w1", "w3"), "down_proj": ("w2",)}
 # Least distance between the router's logits of the last expert used and of the first one not used.
 CLEAR = 0.02
 CLEAR_IN_F32 = 0.001
+# The same of sigmoids, which lie between 0 and 1.
+CLEAR_OF_SIGMOIDS = 0.0001
 
 
 def separate(tensors):
@@ -18,6 +24,7 @@ def separate(tensors):
             continue
         prefix, part = name.rsplit(".", 1)
         parts = ("gate_proj", "up_proj") if part == "gate_up_proj" else (part,)
+        parts = LFM2_NAMES[part] if ".feed_forward." in name else parts
         for expert, of_expert in enumerate(tensor):
             for projection, chunk in zip(parts, of_expert.chunk(len(parts))):
                 separated[f"{prefix}.{expert}.{projection}.weight"] = chunk.contiguous()
@@ -42,17 +49,22 @@ def check_routing(name, model, sequences, continued):
 
     The choices of `continued` are compared in f32 alone.
     """
-    used = model.config.num_experts_per_tok
-    logits = np.concatenate([routing(model, ids) for ids in sequences], axis=1)
-    gap, gap_in_f32 = (least_gap(of, used) for of in (logits, routing(model, continued)))
+    used, choosing, clear, clear_in_f32 = model.config.num_experts_per_tok, routing, CLEAR, CLEAR_IN_F32
+    if model.config.model_type in lfm2.MODEL_TYPES:
+        choosing, clear, clear_in_f32 = lfm2.scores, CLEAR_OF_SIGMOIDS, CLEAR_OF_SIGMOIDS
+    logits = np.concatenate([choosing(model, ids) for ids in sequences], axis=1)
+    gap, gap_in_f32 = (least_gap(of, used) for of in (logits, choosing(model, continued)))
     uses = [np.bincount(layer.argsort()[:, -used:].ravel(), minlength=layer.shape[1]).tolist() for layer in logits]
-    print(name, "router: distance to the first unused", round(gap, 3), round(gap_in_f32, 4), "uses by layer", uses)
-    assert gap > CLEAR and gap_in_f32 > CLEAR_IN_F32 and np.min(uses) > 0
+    print(name, "router: distance to the first unused", round(gap, 4), round(gap_in_f32, 4), "uses by layer", uses)
+    assert gap > clear and gap_in_f32 > clear_in_f32 and np.min(uses) > 0
 
 
 def slips(config, same):
     """What a decoder may get wrong: fields of another configuration, and an edit of the model."""
-    experts = "model.layers.0.mlp.experts"
+    block = "model.layers.0.mlp"
+    if config.model_type in lfm2.MODEL_TYPES:
+        block = f"model.layers.{config.num_dense_layers}.feed_forward"
+    experts = f"{block}.experts"
 
     def swapped(model):
         gate_up = model.get_parameter(f"{experts}.gate_up_proj")
@@ -65,13 +77,13 @@ def slips(config, same):
 
     def edited(name, edit):
         def apply(model):
-            parameter = model.get_parameter(f"model.layers.0.mlp.{name}")
+            parameter = model.get_parameter(f"{block}.{name}")
             parameter.copy_(edit(parameter.clone()))
 
         return {}, apply
 
     own = {}
-    if hasattr(config, "norm_topk_prob"):
+    if hasattr(config, "norm_topk_prob") and config.model_type not in lfm2.MODEL_TYPES:
         own["weights' sum"] = (dict(norm_topk_prob=not config.norm_topk_prob), same)
     if hasattr(config, "shared_expert_intermediate_size"):
         own["no shared expert"] = edited("shared_expert.down_proj.weight", torch.zeros_like)

@@ -7,14 +7,18 @@ import gguf
 import numpy as np
 
 import delta
+import lfm2
 
 # What llama.cpp calls the architecture, where it is not config.json's `model_type`.
 ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3", "qwen3_moe": "qwen3moe", "qwen3_5_text": "qwen35"}
 ARCHITECTURES |= {"olmo3": "olmo2", "qwen3_5_moe_text": "qwen35moe", "ministral3": "mistral3", "gpt_oss": "gpt-oss"}
+ARCHITECTURES |= {"lfm2_moe": "lfm2moe"}
 # Gated delta nets.
 DELTA = ("qwen35", "qwen35moe")
 # Mixtures of experts.
-EXPERTS = ("qwen3moe", "qwen35moe", "gpt-oss")
+EXPERTS = ("qwen3moe", "qwen35moe", "gpt-oss", "lfm2moe")
+# Short convolutions.
+LFM2 = ("lfm2", "lfm2moe")
 # llama.cpp rotates neighbours (its type NORM) in these, and halves, as transformers does, in the others.
 INTERLEAVED = ("llama", "smollm3", "mistral3", "granite")
 NAMES = {
@@ -61,7 +65,26 @@ QWEN35_NAMES = NAMES | {
     "linear_attn.out_proj": "ssm_out",
 }
 GPT_OSS_NAMES = NAMES | {"post_attention_layernorm": "post_attention_norm", "mlp.router": "ffn_gate_inp"}
+LFM2_NAMES = NAMES | {
+    "self_attn.out_proj": "attn_output",
+    "self_attn.q_layernorm": "attn_q_norm",
+    "self_attn.k_layernorm": "attn_k_norm",
+    "operator_norm": "attn_norm",
+    "ffn_norm": "ffn_norm",
+    "conv.in_proj": "shortconv.in_proj",
+    "conv.conv": "shortconv.conv",
+    "conv.out_proj": "shortconv.out_proj",
+    "feed_forward.w1": "ffn_gate",
+    "feed_forward.w3": "ffn_up",
+    "feed_forward.w2": "ffn_down",
+    "feed_forward.gate": "ffn_gate_inp",
+    "feed_forward.experts.w1": "ffn_gate_exps",
+    "feed_forward.experts.w3": "ffn_up_exps",
+    "feed_forward.experts.w2": "ffn_down_exps",
+}
 TOP_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+# llama.cpp's name of LFM2's last norm.
+TOP_NAMES |= {"model.embedding_norm": "token_embd_norm"}
 
 
 def gguf_name(name, names):
@@ -71,6 +94,8 @@ def gguf_name(name, names):
     _, _, layer, part = stem.split(".", 3)
     if kind == "sinks":
         return f"blk.{layer}.attn_sinks.weight"
+    if kind == "expert_bias":
+        return f"blk.{layer}.exp_probs_b.bias"
     if kind in ("A_log", "dt_bias"):
         return f"blk.{layer}.ssm_a" if kind == "A_log" else f"blk.{layer}.ssm_dt.bias"
     return f"blk.{layer}.{names[part]}.{kind}"
@@ -80,7 +105,7 @@ def stacked(tensors):
     """The experts' projections of a layer as one tensor, `[experts, outputs, inputs]`."""
     whole, experts = {}, {}
     for name, tensor in tensors.items():
-        if found := re.fullmatch(r"(.*\.mlp\.experts)\.(\d+)\.(.*)", name):
+        if found := re.fullmatch(r"(.*\.experts)\.(\d+)\.(.*)", name):
             experts.setdefault(f"{found[1]}.{found[3]}", {})[int(found[2])] = tensor.numpy()
         else:
             whole[name] = tensor if isinstance(tensor, np.ndarray) else tensor.numpy()
@@ -102,6 +127,8 @@ def laid_out(key, array, architecture, config):
         array = array + 1  # transformers multiplies by 1 + w, llama.cpp by what the file says
     if architecture in DELTA:
         array = delta.laid_out(key, array, config)
+    if key.endswith(".conv.conv.weight"):
+        array = array.squeeze(1)
     if key.endswith(".shared_expert_gate.weight"):
         array = array.squeeze(0)
     return np.ascontiguousarray(array)
@@ -146,7 +173,7 @@ def add_rope(writer, architecture, config, dims):
             writer.add_sliding_window_pattern([of == "sliding_attention" for of in config.layer_types])
     elif architecture == "glm4":
         writer.add_rope_dimension_count(int(dims * rope["partial_rotary_factor"]))
-    elif architecture not in ("qwen3", *EXPERTS, *DELTA):
+    elif architecture not in ("qwen3", *EXPERTS, *DELTA, *LFM2):
         writer.add_rope_dimension_count(dims)
     if rope["rope_type"] == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
@@ -178,7 +205,7 @@ def write_gguf(path, name, config, tensors, mxfp4, **options):
     architecture = ARCHITECTURES.get(config.model_type, config.model_type)
     names = dict(gemma3=GEMMA3_NAMES, qwen35=QWEN35_NAMES, qwen35moe=QWEN35_NAMES).get(architecture, NAMES)
     names = dict(olmo2=GEMMA3_NAMES, glm4=GLM4_NAMES).get(architecture, names)
-    names = GPT_OSS_NAMES if architecture == "gpt-oss" else names
+    names = GPT_OSS_NAMES if architecture == "gpt-oss" else LFM2_NAMES if architecture in LFM2 else names
     # Converters keep the block that predicts a second token.
     blocks = config.num_hidden_layers + (1 if architecture in DELTA else 0)
     dims = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
@@ -189,9 +216,9 @@ def write_gguf(path, name, config, tensors, mxfp4, **options):
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     if hasattr(config, "intermediate_size"):
-        writer.add_feed_forward_length(config.intermediate_size)
+        writer.add_feed_forward_length(lfm2.width(config) if architecture in LFM2 else config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_head_count_kv(lfm2.kv_heads(config) if architecture in LFM2 else config.num_key_value_heads)
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     if architecture == "smollm3":
         writer.add_vocab_size(config.vocab_size)
@@ -206,7 +233,10 @@ def write_gguf(path, name, config, tensors, mxfp4, **options):
         writer.add_expert_feed_forward_length(getattr(config, "moe_intermediate_size", config.intermediate_size))
     if architecture == "qwen35moe":
         writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
-    if name in ("llama3", "mistral") or architecture in ("qwen3", "gemma3", "mistral3", "glm4", *EXPERTS, *DELTA):
+    if architecture in LFM2:
+        lfm2.add_fields(writer, config)
+    with_head_size = ("qwen3", "gemma3", "mistral3", "glm4", *EXPERTS, *DELTA)
+    if name in ("llama3", "mistral") or architecture in with_head_size and architecture not in LFM2:
         writer.add_key_length(dims)
         writer.add_value_length(dims)
     add_rope(writer, architecture, config, dims)
@@ -216,7 +246,7 @@ def write_gguf(path, name, config, tensors, mxfp4, **options):
             writer.add_tensor(f"blk.{blocks - 1}.{unused}.weight", np.full(16, 7.0, dtype=np.float32))
     for key, array in stacked(tensors).items():
         array = laid_out(key, array, architecture, config)
-        in_f32 = (".mlp.gate.weight", ".mlp.router.weight", ".bias", ".conv1d.weight")
+        in_f32 = (".mlp.gate.weight", ".mlp.router.weight", ".feed_forward.gate.weight", ".bias", ".conv1d.weight", ".conv.conv.weight")
         if array.ndim == 1 or key.endswith(in_f32):
             writer.add_tensor(gguf_name(key, names), array)
         else:

@@ -34,6 +34,8 @@ What the models cover between them (`../tiny` has llama and qwen2 without any of
     | olmo3          | 4 x 16 of 64           | own    | yarn, full layers only      | as olmo2, windows; GGUF says olmo2 |
     | granite        | 4 x 16 of 64           | tied   | plain                       | four factors; q and k interleaved  |
     | glm4           | 4 x 32 of 48           | own    | neighbours in 1/2 of a head | four norms, biases, fused gate, up |
+    | lfm2           | 3 x 16 of 48           | tied   | plain                       | convolutions of 3, width rounded   |
+    | lfm2moe        | 4 x 16 of 64           | own    | plain                       | of 4, 2 of 8 experts behind one    |
     | qwen35-images  | 2 x 32 of 48           | own    | plain, on 1/4 of a head     | folder only: as many keys, images  |
 
 A window is 16 positions wide. GGUF has no key for the window of llama and qwen2 nor for the scale of Gemma 3's scores, so
@@ -60,6 +62,8 @@ from transformers import (
     Glm4Config,
     GptOssConfig,
     GraniteConfig,
+    Lfm2Config,
+    Lfm2MoeConfig,
     LlamaConfig,
     Ministral3Config,
     MistralConfig,
@@ -78,6 +82,7 @@ from transformers import (
 import delta
 import experts
 import gpt_oss
+import lfm2
 import norms_and_scales
 from gguf_layout import write_gguf
 
@@ -138,6 +143,10 @@ QWEN35MOE_SIZES |= dict(num_hidden_layers=3, num_attention_heads=4, num_key_valu
 QWEN35MOE_SIZES |= dict(linear_num_key_heads=2, linear_num_value_heads=4, num_experts=8, num_experts_per_tok=2)
 # The shared expert is not as wide as the others.
 QWEN35MOE_SIZES |= dict(moe_intermediate_size=32, shared_expert_intermediate_size=48)
+CONV = "conv"
+# The last layer has a state.
+LFM2_LAYERS = [CONV, FULL, CONV, FULL, CONV]
+LFM2MOE_LAYERS = [CONV, CONV, FULL, CONV]
 # Said of a field in a row's last column: config.json lacks it, as published files do.
 ABSENT = object()
 
@@ -302,6 +311,23 @@ MODELS = {
         dict(tie_word_embeddings=False, rope_parameters=GLM4_ROPE),
         dict(rope_theta=10000.0, partial_rotary_factor=0.5),
     ),
+    # The older form: two thirds of the stated width, rounded up to 64.
+    "lfm2": (
+        Lfm2Config,
+        dict(hidden_size=48, intermediate_size=72, num_attention_heads=3, num_key_value_heads=1, num_hidden_layers=5),
+        dict(norm_eps=1e-4, layer_types=LFM2_LAYERS, block_multiple_of=32, conv_L_cache=3, tie_word_embeddings=True)
+        | dict(rope_parameters=dict(rope_theta=1e6, rope_type="default")),
+        dict(block_ff_dim=72, full_attn_idxs=[1, 3], rope_theta=1e6, intermediate_size=ABSENT, rms_norm_eps=ABSENT)
+        | dict(tie_word_embeddings=ABSENT),
+    ),
+    "lfm2moe": (
+        Lfm2MoeConfig,
+        dict(hidden_size=64, intermediate_size=80, num_attention_heads=4, num_key_value_heads=2, num_hidden_layers=4)
+        | dict(num_experts=8, num_experts_per_tok=2, moe_intermediate_size=32, num_dense_layers=1),
+        dict(norm_eps=1e-4, layer_types=LFM2MOE_LAYERS, conv_L_cache=4, tie_word_embeddings=False, norm_topk_prob=True)
+        | dict(rope_parameters=dict(rope_theta=5e6, rope_type="default")),
+        dict(rope_parameters=dict(rope_theta=5e6, rope_type="default"), layer_types=LFM2MOE_LAYERS, rms_norm_eps=ABSENT),
+    ),
     # Layers by their interval, and a part of a head that is rotated by default.
     "qwen35-images": (
         Qwen3_5TextConfig,
@@ -334,6 +360,8 @@ SEEDS = {
     "olmo3": 2132,
     "granite": 216,
     "glm4": 496,
+    "lfm2": 29,
+    "lfm2moe": 345,
 }
 STEPS = 200
 # Standard deviation of a router's logits, about: few of its choices are near ties.
@@ -348,6 +376,8 @@ WRITTEN = (
     "no_rope_layers no_rope_layer_interval "
     "decoder_sparse_step mlp_only_layers num_experts num_experts_per_tok moe_intermediate_size norm_topk_prob shared_expert_intermediate_size "
     "num_local_experts swiglu_limit "
+    "norm_eps conv_L_cache conv_bias block_multiple_of block_ffn_dim_multiplier block_auto_adjust_ff_dim "
+    "num_dense_layers use_expert_bias routed_scaling_factor "
     "embedding_multiplier attention_multiplier residual_multiplier logits_scaling "
     "linear_conv_kernel_dim linear_key_head_dim linear_value_head_dim linear_num_key_heads linear_num_value_heads"
 ).split()
@@ -372,6 +402,8 @@ def drawn(name, noise, config, continued):
         return numbers
     if config.model_type == gpt_oss.MODEL_TYPE and (numbers := gpt_oss.drawn(name, noise)) is not None:
         return numbers
+    if config.model_type in lfm2.MODEL_TYPES and (numbers := lfm2.drawn(name, noise)) is not None:
+        return numbers
     if "norm" in name:
         return norm_scale(name, noise, continued) - (1.0 if config.model_type in LESS_ONE else 0.0)
     if name.endswith(".bias"):
@@ -387,7 +419,8 @@ def random_model(config, seed, continued):
     generator = np.random.Generator(np.random.PCG64(seed))
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     with torch.no_grad():
-        for name, parameter in sorted(model.named_parameters()):
+        buffers = [(name, buffer) for name, buffer in model.named_buffers() if name.endswith(lfm2.BIAS)]
+        for name, parameter in sorted([*model.named_parameters(), *buffers]):
             noise = generator.standard_normal(tuple(parameter.shape))
             value = drawn(name, noise, config, continued)
             parameter.copy_(torch.from_numpy(value).to(torch.bfloat16))
@@ -565,6 +598,9 @@ def slips_of(name, model):
     if config.model_type in delta.MODEL_TYPES:
         attention = delta.attention_of(config)
         slips |= delta.slips(config, same)
+    if config.model_type in lfm2.MODEL_TYPES:
+        attention = delta.attention_of(config)
+        slips |= lfm2.slips(config, same)
     neutral = 0.0 if config.model_type in LESS_ONE else 1.0
     for tensor in model.state_dict():
         if tensor.startswith(attention) and ("norm" in tensor or "bias" in tensor):
