@@ -45,20 +45,49 @@ function entry(document, index, open) {
     make("button", { type: "button", onclick: remove, "aria-label": `Remove ${document.name}` }, "Remove")));
 }
 
+// The files that are being read; more may be added meanwhile.
+let queue = null;
+
+export const reading = () => queue !== null;
+
 async function add(files) {
+  if (queue) {
+    queue.files.push(...files);
+    return tell(queue);
+  }
+  queue = { files: [...files], at: 0, abort: new AbortController() };
   const wrong = by("unread");
   wrong.replaceChildren();
-  for (const file of files) {
-    try {
-      const given = [{ name: file.name, base64: await base64(file) }];
-      const read = await post("/moot/v1/documents", { documents: given });
-      documents.push(...read.documents);
-      draw();
-    } catch (error) {
-      wrong.append(make("li", {}, `${file.name}: ${error.message}`));
-    }
+  show(by("reading"));
+  for (; queue.at < queue.files.length && !queue.abort.signal.aborted; queue.at += 1) {
+    tell(queue);
+    const line = await read(queue.files[queue.at], queue.abort.signal);
+    if (line) wrong.append(make("li", {}, line));
   }
+  if (queue.abort.signal.aborted) {
+    wrong.append(make("li", {}, `cancelled: ${queue.at - 1} of ${queue.files.length} files were read`));
+  }
+  queue = null;
+  show(by("reading"), false);
   show(wrong, wrong.children.length > 0);
+}
+
+function tell({ files, at }) {
+  by("reading-line").textContent = `reading file ${at + 1} of ${files.length}: ${files[at].name}`;
+  by("reading-bar").max = files.length;
+  by("reading-bar").value = at;
+}
+
+// Has the server read a file. Returns why it was not read.
+async function read(file, signal) {
+  try {
+    const given = [{ name: file.name, base64: await base64(file) }];
+    const read = await post("/moot/v1/documents", { documents: given }, signal);
+    documents.push(...read.documents);
+    draw();
+  } catch (error) {
+    if (!signal.aborted) return `${file.name}: ${error.message}`;
+  }
 }
 
 const base64 = (file) => new Promise((done, failed) => {
@@ -88,6 +117,7 @@ export function start() {
   drop.addEventListener("drop", (event) => { event.preventDefault(); over(false); add(event.dataTransfer.files); });
   by("add-files").addEventListener("click", () => by("files").click());
   by("files").addEventListener("change", async (event) => { await add([...event.target.files]); event.target.value = ""; });
+  by("stop-reading").addEventListener("click", () => queue?.abort.abort());
   by("add-text").addEventListener("click", () => {
     documents.push({ name: `document ${documents.length + 1}`, text: "" });
     draw(documents.length - 1);
