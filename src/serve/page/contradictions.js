@@ -76,10 +76,10 @@ function column(side, sides) {
 function said(statement, side, sides) {
   const own = [statement, ...side.statements.filter((other) => other !== statement)];
   const others = sides.filter((other) => other !== side).flatMap((other) => other.statements);
-  const marks = (all, kind) => all.map(({ document, quote }) => ({ document, quote, kind }));
+  const marks = (all, kind, label) => all.map(({ document, quote }) => ({ document, quote, kind, label }));
   const { line, page, about } = statement;
   const position = line ? `, line ${line}` : page ? `, page ${page}` : "";
   return make("figure", {},
-    opener([...marks(own, "for"), ...marks(others, "against")], make("q", {}, statement.quote)),
+    opener([...marks(own, "for", "this side"), ...marks(others, "against", "other side")], make("q", {}, statement.quote)),
     make("figcaption", { class: "faint" }, named(statement.document), position, about ? `; about ${about}` : ""));
 }

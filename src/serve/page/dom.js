@@ -16,16 +16,18 @@ export function make(name, attributes = {}, ...children) {
 
 export const show = (element, shown = true) => { element.hidden = !shown; };
 
-// `text` with each of `quotes` marked as its kind; white space may differ. Where two overlap, the first one keeps its part.
+// `text` with each of `quotes` marked as its kind and with its label; white space may differ. Where two overlap, the first
+// one keeps its part.
 export function marked(text, quotes) {
-  const spans = quotes.map(({ quote, kind }) => ({ ...found(text, quote), kind })).filter(({ at }) => at >= 0);
+  const spans = quotes.map(({ quote, ...as }) => ({ ...found(text, quote), ...as })).filter(({ at }) => at >= 0);
   spans.sort((a, b) => a.at - b.at);
   const parts = [];
   let end = 0;
-  for (const { at, until, kind } of spans) {
+  for (const { at, until, kind, label } of spans) {
     if (until <= end) continue;
     const from = Math.max(at, end);
-    parts.push(text.slice(end, from), make("mark", { class: kind }, text.slice(from, until)));
+    const mark = make("mark", { class: kind, "data-label": label ?? kind }, text.slice(from, until));
+    parts.push(text.slice(end, from), mark);
     end = until;
   }
   parts.push(text.slice(end));

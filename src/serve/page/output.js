@@ -61,7 +61,8 @@ export function texts(beside = () => "") {
   by("texts").replaceChildren(make("h2", {}, "Documents"), ...documents.map(one));
 }
 
-// A button that opens the documents of `quotes` with each marked: `{ document, quote, kind }`, kind "for" or "against".
+// A button that opens the documents of `quotes` with each marked: `{ document, quote, kind, label }`.
+// A kind is "for" or "against"; a label is shown before the quote, and is the kind where there is none.
 export const opener = (quotes, ...content) =>
   make("button", { type: "button", class: "quote", onclick: () => open(quotes) }, ...content);
 
