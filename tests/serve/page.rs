@@ -28,6 +28,7 @@ fn the_page_loads_its_own_files_alone() {
         "debate.js",
         "documents.js",
         "dom.js",
+        "files.js",
         "methods.js",
         "output.js",
         "server.js",

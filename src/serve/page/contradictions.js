@@ -11,8 +11,9 @@ const KINDS = {
 
 const counted = (number, one) => `${number} ${one}${number === 1 ? "" : "s"}`;
 
-// An event of the stream.
+// An event of the stream. A step without work has no progress.
 export function happened(name, value) {
+  if (value.of === 0) return;
   const steps = {
     documents: () => status(`${counted(value.documents, "document")}, ${counted(value.sentences, "sentence")}`),
     reading: () => progress(value.done, value.of, `${value.done} of ${counted(value.of, "passage")} read`),
