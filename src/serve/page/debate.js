@@ -127,7 +127,7 @@ function striking(number, strike) {
     strike(number, Number(round.value));
   };
   return make("form", { class: "row strike", onsubmit: act },
-    make("button", {}, "Strike it, and go on from round"), round, make("span", { class: "faint" }, `of ${rounds}`));
+    make("button", {}, "Strike it from round"), round, make("span", { class: "faint" }, `of ${rounds}`));
 }
 
 // A recorded debate, as it looked live.
