@@ -169,8 +169,7 @@ def test_pause(browser, server, folder):
         equal(lambda: page.inner_text("#pause"), "Resume")
         equal(lambda: page.inner_text("#status"), "pauses before the next stage")
         page.click("#pause")
-        equal(lambda: page.inner_text("#pause"), "Pause")
-        until(lambda: len(acts) == 2, "two requests")
+        until(lambda: page.inner_text("#pause") == "Pause" and len(acts) == 2, "two requests")
         assert [action for _, action in acts] == ["pause", "resume"] and acts[0][0] == acts[1][0] != ""
         page.evaluate("window.passed = Infinity")
         answered(page)
