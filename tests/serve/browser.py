@@ -3,104 +3,17 @@
     python tests/serve/browser.py PROGRAM [SCREENSHOTS]
 """
 
-import contextlib
-import os
-import re
-import struct
-import subprocess
+import json
 import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "report"))
-from harness import WIDTHS, equal, overflow, tools, until  # noqa: E402
+import comparing
+from comparing import FERRY, compared
+from opened import QUESTION, STEPPED, WIDTHS, Opened, Server, answered, choose, equal, fill, until
 
-ROOT = HERE.parents[1]
-QUESTION = "When did the Orrin ferry stop?"
-TEXTS = {
-    "almanac.md": "---\nsource: county\ndate: 1990\n---\nThe Orrin ferry stopped in 1974.\n",
-    "board.txt": "The Orrin ferry stopped in 1968.\n",
-    "hostile.txt": "<img src=x onerror=alert(1)><script>alert(2)</script> The ferry stopped in 1950.\n",
-}
-
-
-def tiny(folder):
-    """The tests' tiny model with room for prompts: its metadata say how many tokens of context it has."""
-    data = bytearray((ROOT / "models/tests/golden/tiny/llama.gguf").read_bytes())
-    key = b"llama.context_length"
-    at = data.index(key) + len(key)
-    assert struct.unpack_from("<I", data, at)[0] == 4, "a number of 32 bits"
-    struct.pack_into("<I", data, at + 4, 8192)
-    path = Path(folder) / "tiny.gguf"
-    path.write_bytes(data)
-    return path
-
-
-class Server:
-    """The program, serving on a free port; `env` may hold a key."""
-
-    def __init__(self, program, folder, *more, **env):
-        typed = [program, "serve", "--port", "0", "--model", str(tiny(folder)), "--offline", "--kv-memory", "64M"]
-        typed += ["--records", str(Path(folder) / "asked"), "--max-tokens", "24", *more]
-        self.process = subprocess.Popen(typed, stderr=subprocess.PIPE, text=True, env={**os.environ, **env})
-        for line in self.process.stderr:
-            if found := re.search(r"listening on (http://\S+)", line):
-                self.url = found[1]
-                return
-        raise AssertionError("the server did not start")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        assert self.process.wait(60) == 0
-
-
-class Opened:
-    """A page of the browser that keeps what it complains of and what it asks other servers for."""
-
-    def __init__(self, browser, url, size="desk", colours="light", context=None):
-        width, height = WIDTHS[size]
-        self.own = context is None
-        self.context = context or browser.new_context(viewport={"width": width, "height": height}, color_scheme=colours)
-        self.page, self.wrong = self.context.new_page(), []
-        self.page.on("console", lambda message: self.wrong.append(message.text) if message.type in ("error", "warning") else None)
-        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.wrong.append(f"dialog {dialog.message}"), dialog.dismiss()))
-        self.page.on("request", lambda request: None if request.url.startswith((url, "data:", "blob:")) else self.wrong.append(request.url))
-        self.page.goto(url)
-
-    def __enter__(self):
-        return self.page
-
-    def __exit__(self, kind, *_):
-        if self.own:
-            self.context.close()
-        else:
-            self.page.close()
-        if kind is None:
-            assert not self.wrong, self.wrong
-
-
-def fill(page, folder, names=tuple(TEXTS)):
-    for name in names:
-        (Path(folder) / name).write_text(TEXTS[name])
-    page.set_input_files("#files", [str(Path(folder) / name) for name in names])
-    equal(lambda: page.locator("#documents li").count(), len(names))
-    page.fill("#question", QUESTION)
-
-
-def choose(page, method, preset=""):
-    until(lambda: page.locator("#method option").count() > 5, "methods")
-    page.select_option("#method", method)
-    page.select_option("#preset", preset)
-
-
-def answered(page):
-    until(lambda: page.locator("#answer h2").count() > 0, lambda: f"an answer; there is {page.inner_text('#output')!r}")
-    until(lambda: page.is_enabled("#go"), "the end")
+# `opened` adds their folder to the path.
+from harness import overflow, tools
 
 
 def test_debate(browser, server, folder):
@@ -133,7 +46,9 @@ def test_fork(browser, server, folder):
         page.click("#go")
         answered(page)
         page.locator("#texts details").nth(2).locator("summary").click()
-        page.locator("#texts details").nth(2).get_by_role("button", name="Strike it").click()
+        struck = page.locator("#texts details").nth(2)
+        assert struck.get_by_label("Round").get_attribute("max") == "1"
+        struck.get_by_role("button", name="Strike it").click()
         until(lambda: page.locator("#texts details").count() == 2, "a debate of two documents")
         until(lambda: page.is_enabled("#go"), "the end")
         page.fill("#tell", "The board was repainted in 1999.")
@@ -152,21 +67,111 @@ def test_history(browser, server, folder):
         assert page.locator("#debate .turn").count() > 0
 
 
-def test_pause_and_cancel(browser, server, folder):
+def test_strike_at_a_round(browser, server, folder):
     with Opened(browser, server.url) as page:
         fill(page, folder)
         choose(page, "madam-rag")
         page.click("#go")
-        until(lambda: page.is_visible("#cancel") or page.locator("#answer h2").count() > 0, "a debate")
-        # The tiny model may have concluded by now; a click then finds no button.
-        with contextlib.suppress(Exception):
-            page.click("#cancel", timeout=500)
-        until(lambda: page.is_enabled("#go") and not page.is_visible("#cancel"), "the end")
+        answered(page)
+        heading = page.locator("#debate h3").first.inner_text()
+        bodies = []
+        page.on("request", lambda request: bodies.append(json.loads(request.post_data)) if request.url.endswith("/fork") else None)
+        struck = page.locator("#texts details").nth(1)
+        struck.locator("summary").click()
+        round = struck.get_by_label("Round")
+        assert (round.get_attribute("max"), page.get_attribute("#round", "max")) == ("3", "3")
+        round.fill("2")
+        round.press("Enter")
+        until(lambda: page.locator("#texts details").count() == 2, "a debate of two documents")
+        answered(page)
+        assert [(body["strike"], body["round"]) for body in bodies] == [(2, 2)], bodies
+        # The first round is the recorded one, whose three agents were held then.
+        assert page.locator("#debate h3").first.inner_text() == heading
+
+
+def test_quotes(browser, server, folder):
+    """An answer opens its documents with the quotes for and against it; a name opens one."""
+    texts = ["<b>Notice</b>. The ferry\nstopped in 1968. It was loved.", "The ferry stopped in 1974.", "The ferry stopped in 1968."]
+    documents = [{"name": f"{index}.txt", "text": text} for index, text in enumerate(texts, 1)]
+    voice = lambda document, quote, answer=None: {"document": document, "answer": answer, "quote": quote}  # noqa: E731
+    answer = {
+        "text": "1968", "probability": 0.7, "about": None, "conflict": None,
+        "for": [voice(1, "The ferry stopped in 1968.")], "against": [voice(2, "The ferry stopped in 1974.", "1974")],
+    }
+    value = {
+        "id": "1", "calls": 3, "usage": {"prompt": 1, "generated": 1}, "seconds": 0.1, "answers": [answer], "rejected": [],
+        "explanation": "", "notes": [], "documents": [{"name": one["name"]} for one in documents],
+    }
+    events = [("open", {"id": "1", "method": "moot", "documents": documents}), ("answer", value)]
+    with Opened(browser, server.url) as page:
+        body = "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events)
+        page.route("**/moot/v1/ask", lambda route: route.fulfill(body=body, content_type="text/event-stream"))
+        page.fill("#question", QUESTION)
         page.click("#go")
-        with contextlib.suppress(Exception):
-            page.click("#pause", timeout=500)
-            equal(lambda: page.inner_text("#pause"), "Resume")
-            page.click("#pause", timeout=500)
+        answered(page)
+        page.get_by_role("button", name="1968", exact=True).press("Enter")
+        marks = lambda kind: page.locator(f"#texts mark.{kind}").all_inner_texts()  # noqa: E731
+        equal(lambda: (marks("for"), marks("against")), (["The ferry\nstopped in 1968."], ["The ferry stopped in 1974."]))
+        opened = lambda: page.locator("#texts details[open]").evaluate_all("all => all.map((one) => one.dataset.document)")  # noqa: E731
+        assert opened() == ["1", "2"] and page.locator("#texts b").count() == 0
+        assert page.evaluate("document.activeElement.innerText") == "1 1.txt"
+        page.get_by_role("button", name="2 2.txt").click()
+        equal(lambda: (marks("for"), marks("against")), ([], ["The ferry stopped in 1974."]))
+
+
+def test_live(browser, server, folder):
+    with Opened(browser, server.url, script=STEPPED) as page:
+        fill(page, folder)
+        choose(page, "madam-rag", "every-answer")
+        # The question is open, a stage begins, and the first agent speaks.
+        page.evaluate("window.passed = 3")
+        page.click("#go")
+        equal(lambda: page.locator("#debate .turn").count(), 1)
+        assert page.locator("#answer h2").count() == 0
+        assert "1 of 3 calls" in page.inner_text("#status") and page.is_visible("#progress")
+        page.evaluate("window.passed = Infinity")
+        answered(page)
+        assert page.locator("#debate .turn").count() == 3 and not page.is_visible("#progress")
+
+
+def test_cancel(browser, server, folder):
+    with Opened(browser, server.url, script=STEPPED) as page:
+        fill(page, folder)
+        choose(page, "madam-rag", "every-answer")
+        page.evaluate("window.passed = 2")
+        page.click("#go")
+        until(lambda: page.locator("#debate section").count() == 1, "a stage")
+        page.click("#cancel")
+        equal(lambda: page.inner_text("#status"), "cancelled")
+        assert page.is_enabled("#go") and not page.is_visible("#cancel") and not page.is_visible("#progress")
+        page.evaluate("window.passed = Infinity")
+        assert page.locator("#answer h2, #debate .turn").count() == 0
+        page.click("#go")
+        answered(page)
+
+
+def test_pause(browser, server, folder):
+    with Opened(browser, server.url, script=STEPPED) as page:
+        fill(page, folder)
+        choose(page, "madam-rag", "every-answer")
+        acts = []
+
+        # The tiny model has answered by now, and the server knows the question no more.
+        def act(route):
+            acts.append((route.request.url.rsplit("/", 1)[1], json.loads(route.request.post_data)["action"]))
+            route.fulfill(json={"id": acts[-1][0]})
+
+        page.route("**/moot/v1/asks/*", act)
+        page.evaluate("window.passed = 2")
+        page.click("#go")
+        until(lambda: page.locator("#debate section").count() == 1, "a stage")
+        page.click("#pause")
+        equal(lambda: page.inner_text("#pause"), "Resume")
+        equal(lambda: page.inner_text("#status"), "pauses before the next stage")
+        page.click("#pause")
+        until(lambda: page.inner_text("#pause") == "Pause" and len(acts) == 2, "two requests")
+        assert [action for _, action in acts] == ["pause", "resume"] and acts[0][0] == acts[1][0] != ""
+        page.evaluate("window.passed = Infinity")
         answered(page)
 
 
@@ -231,6 +236,18 @@ def test_key(browser, program, folder):
         opened.context.close()
 
 
+def looks(page, name, screenshots):
+    wide, first = overflow(page)
+    assert wide <= 0, (name, wide, first)
+    if screenshots:
+        page.screenshot(path=str(Path(screenshots) / f"serve-{name}.png"), full_page=True)
+    # Whatever can be clicked can be reached and has a name.
+    unnamed = page.evaluate("""() => [...document.querySelectorAll("button, input, select, textarea, progress")]
+      .filter((one) => one.checkVisibility() && !(one.labels?.length || one.ariaLabel || one.innerText?.trim()))
+      .map((one) => one.outerHTML)""")
+    assert not unnamed, unnamed
+
+
 def test_looks(browser, server, folder, screenshots):
     for size in WIDTHS:
         for colours in ("light", "dark"):
@@ -240,15 +257,13 @@ def test_looks(browser, server, folder, screenshots):
                 page.click("#go")
                 answered(page)
                 page.locator("#answer button").first.click()
-                wide, first = overflow(page)
-                assert wide <= 0, (size, wide, first)
-                if screenshots:
-                    page.screenshot(path=str(Path(screenshots) / f"serve-{size}-{colours}.png"), full_page=True)
-                # Whatever can be clicked can be reached and has a name.
-                unnamed = page.evaluate("""() => [...document.querySelectorAll("button, input, select, textarea")]
-                  .filter((one) => one.checkVisibility() && !(one.labels?.length || one.ariaLabel || one.innerText.trim()))
-                  .map((one) => one.outerHTML)""")
-                assert not unnamed, unnamed
+                looks(page, f"{size}-{colours}", screenshots)
+            with Opened(browser, server.url, size, colours) as page:
+                compared(page, folder, FERRY)
+                page.click("#go")
+                answered(page)
+                page.locator("#answer button").first.click()
+                looks(page, f"contradictions-{size}-{colours}", screenshots)
 
 
 def main():
@@ -257,7 +272,10 @@ def main():
     playwright, found = tools()
     if playwright is None:
         sys.exit(f"the page cannot be opened: {found}")
-    tests = [test_debate, test_fork, test_history, test_pause_and_cancel, test_reload, test_two_tabs, test_errors]
+    tests = [
+        test_debate, test_fork, test_strike_at_a_round, test_quotes, test_history, test_live, test_cancel, test_pause,
+        test_reload, test_two_tabs, test_errors, *comparing.TESTS,
+    ]
     with playwright() as driver, tempfile.TemporaryDirectory() as folder:
         browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
         with Server(program, folder) as server:

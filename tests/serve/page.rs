@@ -21,7 +21,19 @@ fn the_page_loads_its_own_files_alone() {
         loaded.push(path);
     }
     loaded.sort_unstable();
-    let files = ["app.js", "debate.js", "documents.js", "dom.js", "server.js", "style.css"];
+    let files = [
+        "app.js",
+        "claims.js",
+        "contradictions.js",
+        "debate.js",
+        "documents.js",
+        "dom.js",
+        "files.js",
+        "methods.js",
+        "output.js",
+        "server.js",
+        "style.css",
+    ];
     assert_eq!(loaded, files.map(|name| format!("/page/{name}")));
     assert_eq!(server.get("/page/nothing").status, 404);
 }

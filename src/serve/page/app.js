@@ -1,17 +1,25 @@
 // The page: what is typed becomes a request, and its events are shown.
 
+import { assessed } from "/page/claims.js";
+import * as contradictions from "/page/contradictions.js";
 import * as debate from "/page/debate.js";
 import * as documents from "/page/documents.js";
 import { by, make, save, show } from "/page/dom.js";
+import * as methods from "/page/methods.js";
+import * as output from "/page/output.js";
 import { blob, get, listeners, post, stream, useKey } from "/page/server.js";
 
 const QUESTION = "moot-question";
 const TITLE = document.title;
 
+// What the button of each page says, and what it sends.
+const VIEWS = {
+  ask: ["Ask", ask],
+  check: ["Check", check],
+  contradictions: ["Find contradictions", compare],
+};
+
 let view = "ask";
-let methods = [];
-// The method of questions that name none.
-let usual = "";
 // The question that is being answered: its id once it is known, and what ends it.
 let running = null;
 // The record that is shown.
@@ -26,8 +34,8 @@ async function start() {
   });
   document.querySelectorAll("[data-view]").forEach((button) =>
     button.addEventListener("click", () => open(button.dataset.view)));
-  by("form").addEventListener("submit", (event) => { event.preventDefault(); go(); });
-  by("method").addEventListener("change", chosen);
+  by("form").addEventListener("submit", (event) => { event.preventDefault(); VIEWS[view][1](); });
+  by("method").addEventListener("change", methods.chosen);
   by("cancel").addEventListener("click", () => running?.abort.abort());
   by("pause").addEventListener("click", pause);
   by("tell-form").addEventListener("submit", (event) => {
@@ -53,74 +61,70 @@ async function connect() {
     const corpus = by("corpus");
     show(corpus, Boolean(server.corpus));
     corpus.textContent = server.corpus ? `Without documents, ${server.corpus} is searched.` : "";
-    methods = list.methods.filter((method) => !method.needs.corpus || server.corpus);
-    usual = list.default;
-    const option = (method) =>
-      make("option", { value: method.name, selected: method.name === list.default }, method.name);
-    by("method").replaceChildren(...methods.map(option));
-    chosen();
+    methods.offer(list.methods.filter((method) => !method.needs.corpus || server.corpus), list.default);
   } catch (error) {
     by("server").textContent = error.message;
   }
-}
-
-function chosen() {
-  const method = methods.find((method) => method.name === by("method").value);
-  by("about").textContent = method ? `${method.about} (${method.paper})` : "";
-  const presets = method?.presets ?? [];
-  by("preset").replaceChildren(make("option", { value: "" }, "as it comes"),
-    ...presets.map((preset) => make("option", { value: preset.name }, `${preset.name}: ${preset.about}`)));
-  by("preset").disabled = presets.length === 0;
 }
 
 function open(name) {
   view = name;
   document.querySelectorAll("[data-view]").forEach((button) =>
     button.setAttribute("aria-pressed", String(button.dataset.view === name)));
-  document.querySelectorAll("[data-only]").forEach((part) => show(part, part.dataset.only === name));
+  document.querySelectorAll("[data-only]").forEach((part) => show(part, part.dataset.only.split(" ").includes(name)));
   show(by("input"), name !== "history");
   show(by("output"), name !== "history");
   show(by("history"), name === "history");
-  by("go").textContent = name === "check" ? "Check" : "Ask";
   if (name === "history") list();
+  else by("go").textContent = VIEWS[name][0];
 }
 
-function go() {
-  if (view === "check") {
-    const body = { text: by("text").value, documents: documents.given() };
-    return follow("/moot/v1/conflict", body, (value) => debate.assessed(value));
-  }
-  const [name, preset] = [by("method").value, by("preset").value];
-  // The server's own method has its own settings.
-  const method = name === usual && !preset ? {} : { method: { name, ...(preset ? { preset } : {}) } };
-  const body = { question: by("question").value, documents: documents.given(), ...method };
-  return follow("/moot/v1/ask", body, answered);
+function check() {
+  const body = { text: by("text").value, documents: documents.given() };
+  return follow("/moot/v1/conflict", body, debate.happened, assessed);
+}
+
+function compare() {
+  const given = documents.given();
+  const done = (value) => contradictions.found(value, given);
+  return follow("/moot/v1/contradictions", { documents: given }, contradictions.happened, done);
+}
+
+function ask() {
+  const body = { question: by("question").value, documents: documents.given(), ...methods.given() };
+  return follow("/moot/v1/ask", body, debate.happened, answered);
 }
 
 function answered(value) {
   shown = value.id;
-  debate.answered(value, { strike: (number) => fork({ strike: number, round: 1 }) });
+  debate.answered(value, strike);
 }
 
-const fork = (change) => follow(`/moot/v1/records/${shown}/fork`, change, answered);
+const fork = (change) => follow(`/moot/v1/records/${shown}/fork`, change, debate.happened, answered);
 
-// Posts a question and shows what happens; one at a time.
-async function follow(path, body, done) {
+const strike = (number, round) => fork({ strike: number, round });
+
+// Posts a request and shows its events and its answer; one at a time.
+async function follow(path, body, happened, done) {
   if (running) return;
+  if (documents.reading()) return output.failed(new Error("files are still being read: wait, or cancel the reading"));
   const abort = new AbortController();
   running = { abort, id: null };
   busy(true);
-  debate.clear();
-  debate.status("waiting for the server");
+  clear();
+  output.status("waiting for the server");
   try {
     await stream(path, body, abort.signal, (name, value) => {
-      if (name === "open") running.id = value.id;
+      if (name === "open") {
+        running.id = value.id;
+        show(by("pause"));
+      }
       if (name === "answer") done(value);
-      else debate.happened(name, value);
+      else happened(name, value);
     });
   } catch (error) {
-    if (error.name === "AbortError") debate.status("cancelled");
-    else debate.failed(error);
+    if (error.name === "AbortError") output.status("cancelled");
+    else output.failed(error);
     abort.abort();
   } finally {
     running = null;
@@ -128,10 +132,16 @@ async function follow(path, body, done) {
   }
 }
 
+function clear() {
+  output.clear();
+  debate.start();
+}
+
 function busy(is) {
   by("go").disabled = is;
   show(by("cancel"), is);
-  show(by("pause"), is);
+  // Only questions have an id, by which they are paused.
+  show(by("pause"), false);
   by("pause").textContent = "Pause";
   if (!is) show(by("progress"), false);
   document.title = is ? `… ${TITLE}` : TITLE;
@@ -143,9 +153,9 @@ async function pause() {
   by("pause").textContent = pausing ? "Resume" : "Pause";
   try {
     await post(`/moot/v1/asks/${running.id}`, { action: pausing ? "pause" : "resume" });
-    if (pausing) debate.status("pauses before the next stage");
+    if (pausing) output.status("pauses before the next stage");
   } catch (error) {
-    debate.failed(error);
+    output.failed(error);
   }
 }
 
@@ -163,13 +173,13 @@ async function list() {
 async function recorded(id) {
   open("ask");
   if (running) return;
-  debate.clear();
+  clear();
   try {
     const value = await get(`/moot/v1/records/${id}?format=json`);
     shown = id;
-    debate.recorded(value, { strike: (number) => fork({ strike: number, round: 1 }) });
+    debate.recorded(value, strike);
   } catch (error) {
-    debate.failed(error);
+    output.failed(error);
   }
 }
 
@@ -177,7 +187,7 @@ async function download(path, name) {
   try {
     save(await blob(`/moot/v1/records/${shown}${path}`), name);
   } catch (error) {
-    debate.failed(error);
+    output.failed(error);
   }
 }
 

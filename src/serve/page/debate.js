@@ -1,64 +1,37 @@
 // A debate as it happens, and its answer.
 
-import { by, make, marked, show } from "/page/dom.js";
+import { by, make, show } from "/page/dom.js";
+import { add, count, listed, named, note, notes, opener, progress, status, texts, voices } from "/page/output.js";
 
-// The documents of the question that is shown: names and texts.
-let documents = [];
 // Calls of the stage that runs: expected and arrived.
 let expected = 0, arrived = 0;
+// The last round that was held.
+let rounds = 1;
 
-export function clear() {
-  documents = [];
-  for (const id of ["answer", "notes", "debate", "texts"]) by(id).replaceChildren();
-  show(by("further"), false);
-  show(by("error"), false);
-  status("");
-}
-
-export function status(line) {
-  by("status").textContent = line;
-}
-
-export function failed(error) {
-  by("error").textContent = error.message;
-  show(by("error"));
-}
-
-
-function shown(number) {
-  const { name, source, date } = documents[number - 1] ?? { name: `document ${number}` };
-  const known = [source, date].filter(Boolean).join(", ");
-  return known ? `${number} ${name} (${known})` : `${number} ${name}`;
+export function start() {
+  rounds = 1;
 }
 
 // An event of the stream.
 export function happened(name, value) {
-  const act = { open, stage, call, document: taken, note, event: beside, paused }[name];
-  if (act) act(value);
+  const steps = { open, stage, call, document: add, note: ({ line }) => note(line), event: beside, paused };
+  steps[name]?.(value);
 }
 
 function open(value) {
-  documents = value.documents;
-  status(`${value.method}: ${documents.length} documents`);
-}
-
-function taken(value) {
-  documents.push(value);
-}
-
-function note(value) {
-  by("notes").append(make("li", {}, value.line));
+  listed(value.documents);
+  status(`${value.method}: ${count()} documents`);
 }
 
 function beside(value) {
-  const texts = {
+  const lines = {
     retrieval: () => `searched: ${value.passages} passages for ${value.queries.join("; ")}`,
     entailment: () => `${value.pairs} pairs compared by ${value.by}`,
     embedding: () => `${value.texts} texts embedded`,
     failure: () => `${value.what} failed: ${value.error}`,
     fallback: () => value.what,
   };
-  note({ line: texts[value.event]?.() ?? value.event });
+  note(lines[value.event]?.() ?? value.event);
 }
 
 function paused(value) {
@@ -71,31 +44,26 @@ function stage(value) {
   if (expected === 0) return;
   by("debate").append(make("section", { class: "card", "data-stage": value.stage },
     make("h3", {}, `Stage ${value.stage + 1}`)));
-  progress();
+  calls();
 }
 
-function progress() {
-  const bar = by("progress");
-  show(bar);
-  bar.max = expected;
-  bar.value = arrived;
-  status(`${arrived} of ${expected} calls of this stage`);
-}
+const calls = () => progress(arrived, expected, `${arrived} of ${expected} calls of this stage`);
 
 function call(value) {
   arrived += 1;
-  progress();
+  calls();
   turn(by("debate").lastChild, value);
 }
 
 // What one agent said.
 function turn(section, value) {
+  rounds = Math.max(rounds, value.round);
   const heading = section.querySelector("h3");
   if (!section.dataset.named) {
     section.dataset.named = value.role;
     heading.textContent = `Round ${value.round}: ${value.role}`;
   }
-  const who = value.document ? shown(value.document) : value.role;
+  const who = value.document ? named(value.document) : value.role;
   const said = value.malformed ? "reply without its format"
     : value.answers ? (value.answers.join("; ") || "unknown")
     : value.chosen ?? (value.unknown ? "unknown" : value.answer ?? value.reply);
@@ -105,10 +73,9 @@ function turn(section, value) {
     value.explanation ? make("p", { class: "faint" }, value.explanation) : null));
 }
 
-// The answer with its documents. `act.strike(number)` strikes a document and goes on.
-export function answered(value, act) {
-  show(by("progress"), false);
-  documents = value.documents.map((listed, index) => ({ ...documents[index], ...listed }));
+// The answer with its documents. `strike(number, round)` strikes a document and goes on from the round.
+export function answered(value, strike) {
+  listed(value.documents);
   status(`${value.calls} calls, ${value.usage.prompt} tokens read, ${value.usage.generated} written, `
     + `${value.seconds.toFixed(1)} s`);
   const answers = value.answers.map((answer) => card(answer, false));
@@ -119,10 +86,10 @@ export function answered(value, act) {
     value.explanation ? make("p", { class: "card text" }, value.explanation) : "",
     ...(value.rejected.length ? [make("h2", {}, "Not taken up")] : []),
     ...value.rejected.map((answer) => card(answer, true)));
-  (value.notes ?? []).forEach((line) => {
-    if (![...by("notes").children].some((known) => known.textContent === line)) note({ line });
-  });
-  texts(value, act);
+  notes(value.notes);
+  texts((number) => striking(number, strike));
+  by("round").max = rounds;
+  by("round").value = Math.min(by("round").value, rounds);
   show(by("further"));
 }
 
@@ -137,42 +104,35 @@ function card(answer, rejected) {
   if (answer.conflict) row("conflict", answer.conflict.text);
   if (answer.also?.length) row("also as", answer.also.join("; "));
   for (const mark of answer.marks ?? []) row("mark", mark.replaceAll("-", " "));
-  const voices = (all, kind) => make("ul", { class: kind }, all.map((said) => make("li", {},
-    make("button", { type: "button", onclick: () => point(said) }, shown(said.document)),
-    said.answer ? ` says ${said.answer}` : null,
-    said.quote ? make("blockquote", {}, said.quote) : null)));
-  if (answer.for.length) row("for", voices(answer.for, "for"));
-  if (answer.against.length) row("against", voices(answer.against, "against"));
-  if (answer.mentioned?.length) row("mentioned in", voices(answer.mentioned, "faint"));
+  if (answer.for.length) row("for", voices(answer.for.map(said), "for"));
+  if (answer.against.length) row("against", voices(answer.against.map(said), "against"));
+  if (answer.mentioned?.length) row("mentioned in", voices(answer.mentioned.map(said), "faint"));
+  const marks = (all, kind) => all.map(({ document, quote }) => ({ document, quote, kind }));
+  const quotes = [...marks([...answer.for, ...(answer.mentioned ?? [])], "for"), ...marks(answer.against, "against")];
+  const value = rejected ? "faint" : "value";
   return make("article", { class: "card" },
-    make("span", { class: rejected ? "faint" : "value" }, answer.text), make("dl", {}, rows));
+    quotes.length ? make("div", { class: value }, opener(quotes, answer.text)) : make("span", { class: value }, answer.text),
+    make("dl", {}, rows));
 }
 
-// Opens a document at a quote.
-function point(said) {
-  const details = by("texts").querySelector(`[data-document="${said.document}"]`);
-  if (!details) return;
-  details.open = true;
-  const text = details.querySelector(".text");
-  text.replaceChildren(...marked(documents[said.document - 1]?.text ?? "", said.quote ? [said.quote] : []));
-  (text.querySelector("mark") ?? details).scrollIntoView({ block: "center" });
-  details.querySelector("summary").focus();
-}
+const said = (voice) => ({ ...voice, more: voice.answer ? ` says ${voice.answer}` : null });
 
-function texts(value, act) {
-  if (!documents.length) return;
-  const one = (document, index) => {
-    const number = index + 1;
-    const strike = make("button", { type: "button", onclick: () => act.strike(number) }, "Strike it, and go on");
-    return make("details", { class: "card", "data-document": number },
-      make("summary", {}, shown(number)), act.strike ? strike : "", make("div", { class: "text" }, document.text ?? ""));
+// Strikes a document from a round on.
+function striking(number, strike) {
+  const round = make("input", {
+    type: "number", min: 1, max: rounds, value: 1, required: true, "aria-label": "Round from which it is struck",
+  });
+  const act = (event) => {
+    event.preventDefault();
+    strike(number, Number(round.value));
   };
-  by("texts").replaceChildren(make("h2", {}, "Documents"), ...documents.map(one));
+  return make("form", { class: "row strike", onsubmit: act },
+    make("button", {}, "Strike it from round"), round, make("span", { class: "faint" }, `of ${rounds}`));
 }
 
 // A recorded debate, as it looked live.
-export function recorded(value, act) {
-  documents = value.documents;
+export function recorded(value, strike) {
+  listed(value.documents);
   let section = null;
   for (const call of value.calls) {
     if (!section || section.dataset.stage !== String(call.stage)) {
@@ -181,25 +141,5 @@ export function recorded(value, act) {
     }
     turn(section, call);
   }
-  if (value.answered) answered(value.answered, act);
+  if (value.answered) answered(value.answered, strike);
 }
-
-// The claims of a text.
-export function assessed(value) {
-  show(by("progress"), false);
-  documents = value.documents;
-  const evidence = (all, kind) => make("ul", { class: kind }, all.map((one) =>
-    make("li", {}, shown(one.document), make("blockquote", {}, one.quote.text), one.reason ?? "")));
-  const claim = (claim) => make("article", { class: "card" },
-    make("span", { class: "value" }, claim.text),
-    make("dl", {},
-      claim.supporters.length ? [make("dt", {}, "supported by"), make("dd", {}, evidence(claim.supporters, "for"))] : [],
-      claim.contradictors.length
-        ? [make("dt", {}, "contradicted by"), make("dd", {}, evidence(claim.contradictors, "against"))] : [],
-      !claim.supporters.length && !claim.contradictors.length ? [make("dt", {}, "no document"), make("dd", {}, "")] : []));
-  const conflicts = value.claims.filter((claim) => claim.conflict).length;
-  status(`${value.claims.length} claims, ${conflicts} of them supported and contradicted`);
-  by("answer").replaceChildren(make("h2", {}, "Claims"), ...value.claims.map(claim));
-  value.read.forEach((line) => note({ line }));
-}
-

@@ -1,6 +1,7 @@
 // The documents of a question: files as the server reads them, and texts that are written here.
 
 import { by, make, show } from "/page/dom.js";
+import { base64, dropped, listed } from "/page/files.js";
 import { post } from "/page/server.js";
 
 // What is kept for a reload; more does not fit into the browser's storage.
@@ -45,28 +46,61 @@ function entry(document, index, open) {
     make("button", { type: "button", onclick: remove, "aria-label": `Remove ${document.name}` }, "Remove")));
 }
 
+// The files that are being read; more may be added meanwhile.
+let queue = null;
+
+export const reading = () => queue !== null;
+
 async function add(files) {
+  if (!files.length) return;
+  if (queue) {
+    queue.files.push(...files);
+    return tell(queue);
+  }
+  queue = { files: [...files], at: 0, abort: new AbortController() };
   const wrong = by("unread");
   wrong.replaceChildren();
-  for (const file of files) {
-    try {
-      const given = [{ name: file.name, base64: await base64(file) }];
-      const read = await post("/moot/v1/documents", { documents: given });
-      documents.push(...read.documents);
-      draw();
-    } catch (error) {
-      wrong.append(make("li", {}, `${file.name}: ${error.message}`));
-    }
+  show(by("reading"));
+  for (; queue.at < queue.files.length && !queue.abort.signal.aborted; queue.at += 1) {
+    tell(queue);
+    const line = await read(queue.files[queue.at], queue.abort.signal);
+    if (line) wrong.append(make("li", {}, line));
   }
+  if (queue.abort.signal.aborted) {
+    wrong.append(make("li", {}, `cancelled: ${queue.at - 1} of ${queue.files.length} files were read`));
+  }
+  queue = null;
+  show(by("reading"), false);
   show(wrong, wrong.children.length > 0);
 }
 
-const base64 = (file) => new Promise((done, failed) => {
-  const reader = new FileReader();
-  reader.onload = () => done(reader.result.slice(reader.result.indexOf(",") + 1));
-  reader.onerror = () => failed(reader.error);
-  reader.readAsDataURL(file);
-});
+function tell({ files, at }) {
+  by("reading-line").textContent = `reading file ${at + 1} of ${files.length}: ${files[at].path}`;
+  by("reading-bar").max = files.length;
+  by("reading-bar").value = at;
+}
+
+async function take(transfer) {
+  try {
+    await add(await dropped(transfer));
+  } catch (error) {
+    by("unread").replaceChildren(make("li", {}, error.message));
+    show(by("unread"));
+  }
+}
+
+// Has the server read a file. Returns why it was not read.
+async function read({ file, path }, signal) {
+  try {
+    const given = [{ name: file.name, base64: await base64(file) }];
+    const read = await post("/moot/v1/documents", { documents: given }, signal);
+    const named = (name) => (name.startsWith(file.name) ? path + name.slice(file.name.length) : name);
+    documents.push(...read.documents.map((document) => ({ ...document, name: named(document.name) })));
+    draw();
+  } catch (error) {
+    if (!signal.aborted) return `${path}: ${error.message}`;
+  }
+}
 
 // The documents as the server takes them.
 export function given() {
@@ -85,9 +119,12 @@ export function start() {
   const over = (is) => drop.classList.toggle("over", is);
   drop.addEventListener("dragover", (event) => { event.preventDefault(); over(true); });
   drop.addEventListener("dragleave", () => over(false));
-  drop.addEventListener("drop", (event) => { event.preventDefault(); over(false); add(event.dataTransfer.files); });
-  by("add-files").addEventListener("click", () => by("files").click());
-  by("files").addEventListener("change", async (event) => { await add([...event.target.files]); event.target.value = ""; });
+  drop.addEventListener("drop", (event) => { event.preventDefault(); over(false); take(event.dataTransfer); });
+  for (const name of ["files", "folder"]) {
+    by(`add-${name}`).addEventListener("click", () => by(name).click());
+    by(name).addEventListener("change", async ({ target }) => { await add(listed(target.files)); target.value = ""; });
+  }
+  by("stop-reading").addEventListener("click", () => queue?.abort.abort());
   by("add-text").addEventListener("click", () => {
     documents.push({ name: `document ${documents.length + 1}`, text: "" });
     draw(documents.length - 1);

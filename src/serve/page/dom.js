@@ -16,19 +16,28 @@ export function make(name, attributes = {}, ...children) {
 
 export const show = (element, shown = true) => { element.hidden = !shown; };
 
-// `text` with each of `quotes` marked.
+// `text` with each of `quotes` marked as its kind and with its label; white space may differ. Where two overlap, the first
+// one keeps its part.
 export function marked(text, quotes) {
-  const spans = quotes.map((quote) => [text.indexOf(quote), quote.length]).filter(([at]) => at >= 0);
-  spans.sort((a, b) => a[0] - b[0]);
+  const spans = quotes.map(({ quote, ...as }) => ({ ...found(text, quote), ...as })).filter(({ at }) => at >= 0);
+  spans.sort((a, b) => a.at - b.at);
   const parts = [];
   let end = 0;
-  for (const [at, length] of spans) {
-    if (at < end) continue;
-    parts.push(text.slice(end, at), make("mark", {}, text.slice(at, at + length)));
-    end = at + length;
+  for (const { at, until, kind, label } of spans) {
+    if (until <= end) continue;
+    const from = Math.max(at, end);
+    const mark = make("mark", { class: kind, "data-label": label ?? kind }, text.slice(from, until));
+    parts.push(text.slice(end, from), mark);
+    end = until;
   }
   parts.push(text.slice(end));
   return parts;
+}
+
+function found(text, quote) {
+  const words = quote.trim().split(/\s+/).map((word) => word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+  const match = new RegExp(words.join("\\s+"), "u").exec(text);
+  return match ? { at: match.index, until: match.index + match[0].length } : { at: -1 };
 }
 
 // A download of `blob` as `name`.

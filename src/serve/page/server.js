@@ -33,7 +33,7 @@ const posted = (body, signal) => ({
   method: "POST", body: JSON.stringify(body), signal, headers: { "Content-Type": "application/json" },
 });
 
-export const post = async (path, body) => (await request(path, posted(body))).json();
+export const post = async (path, body, signal) => (await request(path, posted(body, signal))).json();
 
 // Posts `body` and calls `on(name, value)` for each event of the answer.
 export async function stream(path, body, signal, on) {
