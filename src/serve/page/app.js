@@ -42,8 +42,8 @@ async function start() {
     event.preventDefault();
     fork({ tell: by("tell").value, round: Number(by("round").value) });
   });
-  by("report").addEventListener("click", () => download("/report", `moot-${shown}.html`));
-  by("record").addEventListener("click", () => download("", `moot-${shown}.jsonl`));
+  by("report").addEventListener("click", () => download(shown, "/report", `moot-${shown}.html`));
+  by("record").addEventListener("click", () => download(shown, "", `moot-${shown}.jsonl`));
   listeners.key = () => show(by("key-form"));
   by("key-form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -162,8 +162,10 @@ async function pause() {
 async function list() {
   try {
     const records = await get("/moot/v1/records");
-    const entry = (record) => make("li", {}, make("button", { type: "button", onclick: () => recorded(record.id) },
-      `${record.question} — ${record.answers.join("; ") || "unknown"} (${record.method})`));
+    const button = (text, onclick) => make("li", {}, make("button", { type: "button", onclick }, text));
+    const entry = ({ id, question, answers, method, questions }) => questions === undefined
+      ? button(`${question} — ${answers.join("; ") || "unknown"} (${method})`, () => recorded(id))
+      : button(`Run of ${questions} questions (${method}): report`, () => download(id, "/report", `moot-${id}.html`));
     by("records").replaceChildren(...(records.length ? records.map(entry) : [make("li", {}, "none yet")]));
   } catch (error) {
     by("records").replaceChildren(make("li", {}, error.message));
@@ -183,9 +185,9 @@ async function recorded(id) {
   }
 }
 
-async function download(path, name) {
+async function download(id, path, name) {
   try {
-    save(await blob(`/moot/v1/records/${shown}${path}`), name);
+    save(await blob(`/moot/v1/records/${id}${path}`), name);
   } catch (error) {
     output.failed(error);
   }
