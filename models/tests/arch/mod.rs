@@ -99,7 +99,10 @@ fn settings_that_would_change_the_computation_are_refused() {
     refused(json!({ "hidden_act": "gelu" }), &["hidden_act", "\"silu\"", "\"gelu\""]);
     refused(json!({ "mlp_bias": true }), &["mlp_bias"]);
     refused(json!({ "quantization_config": { "quant_method": "gptq" } }), &["quantization_config", "GGUF"]);
-    refused(json!({ "partial_rotary_factor": 0.5 }), &["partial_rotary_factor", "not known of llama", "found 0.5"]);
+    refused(
+        json!({ "partial_rotary_factor": 0.5 }),
+        &["partial_rotary_factor", "llama has no partial rotation", "found 0.5"],
+    );
     let section = json!({ "rope_parameters": { "rope_type": "default", "partial_rotary_factor": 0.5 } });
     refused(section, &["rope_parameters.partial_rotary_factor", "found 0.5"]);
     refused(json!({ "num_key_value_heads": 3 }), &["heads and key-value heads", "found 4 and 3"]);
