@@ -167,6 +167,16 @@ fn a_prefilled_chat_is_continued_and_ids_are_read_if_the_server_sends_them() {
     );
 }
 
+#[test]
+fn a_prefill_that_the_server_repeats_is_no_part_of_the_reply() {
+    let said = |kind: Kind| {
+        let server = Server::start_as(kind, |_, _, stream| reply(stream, "In the year 1931"));
+        answer(&server, &Call { prefill: vec![Segment::Content("In the year".into())], ..call("what") }).unwrap().text
+    };
+    assert_eq!(said(LLAMA_CPP), " 1931");
+    assert_eq!(said(VLLM), "In the year 1931", "vLLM repeats nothing: the model does");
+}
+
 /// vLLM with the tokens "1931" (4) and "it" (2): log-probability -id / 8.
 fn vllm(received: &Received, stream: &mut TcpStream) {
     let body = &received.body;

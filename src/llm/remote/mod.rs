@@ -162,6 +162,10 @@ impl Remote {
                 *usage += more;
             }
         }
+        // Newer servers of llama.cpp repeat the message that they continue.
+        if self.dialect == Dialect::LlamaCpp && matches!(call.prompt, Prompt::Chat(_)) {
+            received.without_start(&request::text(&call.prefill));
+        }
         received.cut(&call.stop, call.logprobs.as_ref().map_or(0, |wanted| wanted.top));
         Ok(self.reply(call, received, &without, started))
     }

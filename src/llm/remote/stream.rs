@@ -232,6 +232,13 @@ impl Received {
         self
     }
 
+    /// The text without `start`, where it begins so.
+    pub(super) fn without_start(&mut self, start: &str) {
+        if let Some(rest) = self.text.strip_prefix(start) {
+            self.text = rest.to_owned();
+        }
+    }
+
     /// Ends the text before the first of `stop`, and the log-probabilities with the text; of alternatives the `top`
     /// likeliest stay.
     pub(super) fn cut(&mut self, stop: &[String], top: usize) {
