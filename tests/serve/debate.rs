@@ -214,6 +214,7 @@ fn a_method_is_a_model_of_chats() {
     body["response_format"] = json!({ "type": "text" });
     body["temperature"] = json!(0.7);
     body["n"] = json!(1);
+    body["stop"] = json!([]);
     assert!(server.post("/v1/chat/completions", &body).events().iter().any(|(_, value)| value["moot"]["calls"] == 2));
     body["documents"] = json!([7]);
     let refused = server.post("/v1/chat/completions", &body);

@@ -83,7 +83,7 @@ impl Body {
         if max_tokens == 0 {
             return Err(Refusal::field("max_tokens", "at least 1", 0));
         }
-        let (grammar, schema) = (self.grammar()?, self.form().map(|(_, schema)| schema));
+        let (grammar, schema) = self.form()?.unzip();
         let capabilities = llm.capabilities("");
         let call = Call {
             think: self.think()?.min(room),

@@ -138,7 +138,7 @@ impl Settings {
     fn of(body: &Body) -> Answer<Self> {
         let logprobs = body.completion_logprobs()?;
         let scores = body.echo.unwrap_or(false) && logprobs.is_some();
-        let grammar = body.grammar()?;
+        let grammar = body.form()?.map(|(grammar, _)| grammar);
         let (max_tokens, sampling, stop) = (body.most_tokens(), body.sampling()?, body.stops()?);
         Ok(Self { max_tokens, sampling, stop, grammar, logprobs, scores })
     }

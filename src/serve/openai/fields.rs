@@ -191,7 +191,7 @@ impl Body {
             ("n", self.n.is_some_and(|n| n != 1), "a method gives one answer"),
             ("response_format", form, "read `moot` in the reply, which has the answer's structure"),
             ("logprobs", logprobs, "read the probabilities of answers in `moot`"),
-            ("stop", self.stop.is_some(), "leave it out"),
+            ("stop", !self.stops()?.is_empty(), "leave it out"),
         ])
     }
 
