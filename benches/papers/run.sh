@@ -35,8 +35,10 @@ corpus() {
 # With the replies of table 1's debates where a call is the same. Records that take replies over name their origin, so they
 # are not those of table 1.
 figure3() { table figure3 madam-rag-figure-3 ramdocs=ram100.jsonl --reuse $debate; }
-figure4a() { table records madam-rag-figure-4a imbalance=imbalance.jsonl; }
-figure4b() { table records madam-rag-figure-4b misinfo=misinfo.jsonl; }
+
+# Of the first 30 questions of RAMDocs that qualify, all three or four variants.
+figure4a() { table figure4 madam-rag-figure-4a imbalance=imbalance.jsonl --limit 90; }
+figure4b() { table figure4 madam-rag-figure-4b misinfo=misinfo.jsonl --limit 120; }
 
 for step in ${STEPS:-debate qacc corpus figure3 figure4a figure4b}; do
   case $step in

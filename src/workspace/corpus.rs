@@ -72,18 +72,8 @@ impl CorpusOptions {
     /// An invalid date, a first date after the last one, no passages, fewer candidates than passages or none to read them.
     pub(crate) fn check(&self) -> Result<()> {
         self.top.map_or(Ok(()), |top| count("--top", top))?;
-        self.check_candidates()?;
+        self.reranker(false).check(self.wanted().top)?;
         self.filter().check().map_err(MootError::Usage)
-    }
-
-    fn check_candidates(&self) -> Result<()> {
-        let (Some(candidates), top) = (self.reranker_candidates, self.wanted().top) else { return Ok(()) };
-        let expected = match () {
-            () if self.reranker.is_none() => "needs --reranker".to_owned(),
-            () if candidates < top => format!("expected at least {top}, the passages that are wanted"),
-            () => return Ok(()),
-        };
-        Err(MootError::Usage(format!("--reranker-candidates {candidates}: {expected}")))
     }
 
     /// The options that are set and say what is searched for and how.
@@ -251,7 +241,7 @@ impl CorpusOptions {
 ///
 /// # Errors
 /// An index that cannot be read.
-pub(crate) fn note_undated(retriever: &IndexRetriever, filter: &Filter, control: &Control) -> Result<()> {
+pub(super) fn note_undated(retriever: &IndexRetriever, filter: &Filter, control: &Control) -> Result<()> {
     let undated = retriever.undated(filter)?;
     if undated > 0 {
         let all = retriever.index().manifest().passages();

@@ -11,6 +11,7 @@ use crate::protocol::equality::{self, Equality};
 use crate::sources::{EstimatorSettings, QuestionAnswers, SourceWeights};
 use crate::transcript::QuestionRecord;
 use crate::workspace::control::Control;
+use crate::workspace::ranges::share;
 use moot_models::source::sha256_file;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +47,7 @@ impl EstimateOptions {
     /// question; a file that cannot be written.
     pub fn estimate(&self, control: &Control) -> Result<SourceWeights> {
         self.check_output()?;
+        self.align.map_or(Ok(()), |align| share("--align", align))?;
         let mut gathered = Gathered::default();
         let before = self.read_weights(&mut gathered, control)?;
         let mut settings = self.settings(before)?;

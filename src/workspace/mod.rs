@@ -4,9 +4,10 @@
 //! A face (the command line, a server, a program) does three things: it fills [`PlanOptions`], opens the plan, and shows what
 //! [`Watch`] and an [`Observer`] receive. `examples/face.rs` is one, and uses this module alone.
 //!
-//! Work that answers no question has options of its own: [`IndexOptions`] build, extend and update an index, [`VerifyOptions`]
-//! make the calls of a record again, [`ReplayOptions`] read a record again without a model, [`EstimateOptions`] weigh sources,
-//! and a [`Reproduction`] is a paper's table.
+//! Work that answers no question has options of its own: [`IndexOptions`] build, extend and update an index,
+//! [`IndexSearchOptions`] search one, [`PushOptions`] put it on a server of vectors, [`VerifyOptions`] make the calls of a
+//! record again, [`ReplayOptions`] read a record again without a model, [`SourceBenchOptions`] build a benchmark of sources,
+//! [`EstimateOptions`] weigh sources, and a [`Reproduction`] is a paper's table.
 
 mod changed;
 mod conflict;
@@ -18,6 +19,8 @@ mod embedder;
 mod estimation;
 mod fork;
 mod index_build;
+mod index_push;
+mod index_search;
 mod index_state;
 mod indexing;
 mod inline;
@@ -35,6 +38,7 @@ mod reranker;
 mod run;
 mod shared;
 mod single;
+mod source_bench;
 mod source_trials;
 mod spelling;
 mod verification;
@@ -43,12 +47,13 @@ pub use changed::Changed;
 pub(crate) use conflict::{CONFLICT, JUDGE, by_hand, labelled, of_answer};
 pub use contradictions::contradictions_cache;
 pub use control::{Control, Phase, Unwatched, Watch};
-pub(crate) use corpus::note_undated;
 pub use embedder::{DEFAULT_EMBEDDER, EmbedderOptions};
 pub use estimation::EstimateOptions;
 pub use fork::HeldFork;
 pub use index_build::{IndexOptions, IndexUpdate, Indexed};
-pub(crate) use index_state::{Compared, counted, note as note_state};
+pub use index_push::{PushOptions, PushReport};
+pub use index_search::{IndexSearch, IndexSearchOptions};
+pub(crate) use index_state::{Compared, counted};
 pub(crate) use indexing::note_pdf_workers;
 pub use inline::{InlineDocument, InlineRead};
 pub use method::MethodPlan;
@@ -58,15 +63,15 @@ pub use options::{
 };
 pub use plan::Plan;
 pub(crate) use prompt_variants::PromptVariants;
-pub(crate) use ranges::{MAX_BYTES, MAX_COUNT, MAX_SECONDS};
+pub(crate) use ranges::{MAX_BYTES, MAX_COUNT, MAX_SECONDS, share};
 pub use recorded::Recorded;
 pub use replay::{ReplayOptions, ReplayReport};
 pub use reproduction::Reproduction;
 pub use reranker::RerankerOptions;
-pub(crate) use reranker::note_reranked;
 pub use run::{DryRun, Recording, RunReport};
 pub use single::find_models;
 pub(crate) use single::open_single;
+pub use source_bench::SourceBenchOptions;
 pub(crate) use source_trials::{SourceTrial, SourceTrials};
 #[cfg(test)]
 pub(crate) use spelling::SPELLINGS;

@@ -37,3 +37,12 @@ pub(super) fn count(option: &str, number: usize) -> Result<()> {
 pub(super) fn count_or_none(option: &str, number: usize) -> Result<()> {
     within(option, number as u64, 0..=MAX_COUNT as u64)
 }
+
+/// Checks a share.
+///
+/// # Errors
+/// [`MootError::Usage`] with the name of the option, for a number below 0 or above 1.
+pub(crate) fn share(option: &str, share: f64) -> Result<()> {
+    let expected = || MootError::Usage(format!("{option} {share}: expected a number from 0 to 1"));
+    if (0.0..=1.0).contains(&share) { Ok(()) } else { Err(expected()) }
+}

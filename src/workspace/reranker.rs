@@ -1,6 +1,6 @@
 //! The reranker of a search.
 
-use crate::error::Result;
+use crate::error::{MootError, Result};
 use crate::retrieval::{LocalReranker, Reranked, Reranker, RerankerOptions as Load, Retriever};
 use crate::units::plural;
 use crate::workspace::control::Control;
@@ -22,6 +22,20 @@ pub struct RerankerOptions {
 }
 
 impl RerankerOptions {
+    /// Checks the candidates against `top`, the passages that are wanted.
+    ///
+    /// # Errors
+    /// Candidates without a reranker, or fewer than `top`.
+    pub(crate) fn check(&self, top: usize) -> Result<()> {
+        let Some(candidates) = self.candidates else { return Ok(()) };
+        let expected = match () {
+            () if self.name.is_none() => "needs --reranker".to_owned(),
+            () if candidates < top => format!("expected at least {top}, the passages that are wanted"),
+            () => return Ok(()),
+        };
+        Err(MootError::Usage(format!("--reranker-candidates {candidates}: {expected}")))
+    }
+
     /// Opens the reranker that was named.
     ///
     /// # Errors
@@ -48,7 +62,7 @@ impl RerankerOptions {
 }
 
 /// Notes how many passages `reranker` has read, and of how many the query was cut.
-pub(crate) fn note_reranked(reranker: Option<&dyn Reranker>, control: &Control) {
+pub(super) fn note_reranked(reranker: Option<&dyn Reranker>, control: &Control) {
     let Some(counts) = reranker.map(Reranker::counts).filter(|counts| counts.passages > 0) else { return };
     let passages = plural(counts.passages, "passage", "passages");
     let batches = plural(counts.batches, "batch", "batches");

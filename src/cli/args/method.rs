@@ -44,7 +44,7 @@ pub struct MethodArgs {
     #[arg(allow_negative_numbers = true)]
     pub think: usize,
     /// Sample at this temperature instead of taking the likeliest token
-    #[arg(long, value_name = "T", value_parser = values::number, allow_negative_numbers = true, hide_short_help = true)]
+    #[arg(long, value_name = "T", value_parser = values::number::<f32>, allow_negative_numbers = true, hide_short_help = true)]
     pub temperature: Option<f32>,
     /// With --temperature: keep only the K likeliest tokens
     #[arg(
@@ -66,7 +66,7 @@ pub struct MethodArgs {
         hide_default_value = true,
         hide_short_help = true
     )]
-    #[arg(value_parser = values::number, allow_negative_numbers = true)]
+    #[arg(value_parser = values::number::<f32>, allow_negative_numbers = true)]
     pub top_p: f32,
 }
 

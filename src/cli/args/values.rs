@@ -1,6 +1,5 @@
 //! Parsers of numeric arguments; errors state what was expected.
 
-use crate::error::MootError;
 use crate::workspace::{MAX_COUNT, MAX_SECONDS};
 use std::str::FromStr;
 
@@ -43,17 +42,8 @@ pub(in crate::cli) fn whole<T: FromStr>(typed: &str) -> Result<T, String> {
 ///
 /// # Errors
 /// As [`count`].
-pub(in crate::cli) fn number(typed: &str) -> Result<f32, String> {
+pub(in crate::cli) fn number<T: FromStr>(typed: &str) -> Result<T, String> {
     typed.parse().map_err(|_| "expected a number, as 0.7".to_owned())
-}
-
-/// A number from 0 to 1, to the digits typed: the nearest f32 to 0.9 is above 0.9.
-///
-/// # Errors
-/// [`MootError::Usage`] with the name of the argument.
-pub(in crate::cli) fn share(name: &str, typed: f32) -> Result<f64, MootError> {
-    let share = typed.to_string().parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| MootError::Usage(format!("{name} {typed}: expected a number from 0 to 1")))
 }
 
 #[cfg(test)]
@@ -62,13 +52,13 @@ mod tests {
 
     #[test]
     fn impossible_values_are_refused() {
-        assert_eq!((count("1"), whole("0"), number("0.5")), (Ok(1), Ok(0_u64), Ok(0.5)));
+        assert_eq!((count("1"), whole("0"), number::<f32>("0.5")), (Ok(1), Ok(0_u64), Ok(0.5)));
         for typed in ["", "0", "-1", "1.5", "x", "1e3", "99999999999999999999", "1000000001"] {
             assert!(count(typed).is_err(), "{typed}");
         }
         for typed in ["", "-1", "x", "99999999999999999999"] {
             assert!(whole::<u64>(typed).is_err(), "{typed}");
         }
-        assert!(number("warm").is_err());
+        assert!(number::<f32>("warm").is_err());
     }
 }

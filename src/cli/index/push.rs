@@ -1,15 +1,11 @@
 //! `moot index push`: fills a collection of a server from an index.
 
 use crate::cli::terminal::{interrupt, output};
-use crate::error::{MootError, Result};
+use crate::error::Result;
 use crate::escape;
-use crate::llm::remote::Patience;
-use crate::retrieval::collection;
-use crate::retrieval::index::{BuildProgress, Index};
 use crate::units::plural;
-use crate::workspace::Phase;
+use crate::workspace::{PushOptions, PushReport};
 use std::path::PathBuf;
-use std::time::Instant;
 
 /// Put the passages and vectors of an index on a server; the same command resumes a stopped push
 ///
@@ -30,27 +26,14 @@ pub struct Args {
 /// Pushes and prints what was done.
 ///
 /// # Errors
-/// An index without vectors; a server that fails or refuses; a collection of something else.
+/// As [`PushOptions::push`].
 pub fn run(args: &Args) -> Result<()> {
-    let store = collection::store(&args.address, Patience::default())?;
-    let control = interrupt::listen()?;
-    let index = Index::open(&args.dir)?;
-    control.watch.phase(Phase::Working);
-    let (start, total, mut there) = (Instant::now(), index.manifest().passages(), 0);
-    let pushed = collection::push(&index, store.as_ref(), &mut |passages| {
-        there = passages;
-        control.watch.indexing(total, Some(&BuildProgress::Indexed(passages)));
-        if control.is_stopped() { Err(MootError::Interrupted) } else { Ok(()) }
-    });
-    control.watch.indexing(total, None);
-    if let Err(MootError::Interrupted) = pushed {
-        control.watch.note(&format!("{there} passages are there; the same command goes on"));
-    }
-    let (pushed, seconds) = (pushed?, start.elapsed().as_secs_f64());
-    let added = pushed.total - pushed.before;
+    let options = PushOptions { dir: args.dir.clone(), address: args.address.clone() };
+    let PushReport { address, pushed, elapsed } = options.push(&interrupt::listen()?)?;
+    let (added, seconds) = (pushed.total - pushed.before, elapsed.as_secs_f64());
     output::print(&format!(
         "{}: {} pushed in {seconds:.1} s ({:.0} passages/s), {} in all\n",
-        escape::line(&store.address()),
+        escape::line(&address),
         plural(added, "passage", "passages"),
         added as f64 / seconds.max(1e-3),
         pushed.total

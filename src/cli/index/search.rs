@@ -10,9 +10,9 @@ use crate::error::{MootError, Result};
 use crate::escape;
 use crate::files;
 use crate::question::Passage;
-use crate::retrieval::index::{Cutoff, Index, IndexRetriever, Mode, Search};
+use crate::retrieval::index::Mode;
 use crate::retrieval::{Filter, Hit, Wanted};
-use crate::workspace::{EmbedderOptions, RerankerOptions, note_reranked, note_state, note_undated};
+use crate::workspace::{IndexSearchOptions, RerankerOptions};
 use serde::Serialize;
 use std::fmt::Write;
 use std::io::Read;
@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(long)]
     pub exact: bool,
     /// The constant k of reciprocal rank fusion, for --retriever hybrid
-    #[arg(long, value_name = "K", default_value_t = 60.0, value_parser = values::number)]
+    #[arg(long, value_name = "K", default_value_t = 60.0, value_parser = values::number::<f32>)]
     pub rrf_k: f32,
     /// Print one JSON object per passage
     #[arg(long)]
@@ -84,28 +84,11 @@ pub struct Args {
 /// An index that cannot be read or was made by another embedder; a source that no passage has.
 pub fn run(args: &Args) -> Result<()> {
     let queries = queries(args)?;
-    let filter = Filter { sources: args.source.clone(), from: args.from.clone(), until: args.until.clone() };
-    filter.check().map_err(MootError::Usage)?;
-    let index = Index::open(&args.dir)?;
     let control = interrupt::listen()?;
-    note_state(&args.dir, index.manifest(), &control);
-    let dense = index.manifest().dense.clone();
-    let mode = args.retriever.map_or(if dense.is_some() { Mode::Hybrid } else { Mode::Bm25 }, Mode::from);
-    let embedder = match dense {
-        Some(_) if mode == Mode::Bm25 => None,
-        dense => args.embedder.options().of_index(&args.dir, dense.as_ref(), &control)?,
-    };
-    let cutoff = (args.cutoff == Toggle::On).then_some(Cutoff::DEFAULT);
-    let search = Search { mode, exact: args.exact, constant: args.rrf_k, cutoff, ..Search::default() };
-    let retriever = IndexRetriever::new(index, embedder, search)?;
-    note_undated(&retriever, &filter, &control)?;
-    let reranking = args.reranking()?;
-    let reranker = reranking.open(&control)?;
-    let retriever = reranking.over(Box::new(retriever), reranker.clone());
-    let wanted = Wanted { top: args.top, by_source: args.by_source, filter, fold: !args.no_fold };
+    let index = args.options().open(&control)?;
     for (first, some) in (1..).step_by(TOGETHER).zip(queries.chunks(TOGETHER)) {
         let some: Vec<&str> = some.iter().map(String::as_str).collect();
-        for (number, (query, found)) in (first..).zip(some.iter().zip(retriever.retrieve_all(&some, &wanted)?)) {
+        for (number, (query, found)) in (first..).zip(some.iter().zip(index.search(&some)?)) {
             let several = args.queries.is_some().then_some(number);
             let printed = match several {
                 _ if args.json => json(&found, several)?,
@@ -123,24 +106,27 @@ pub fn run(args: &Args) -> Result<()> {
             }
         }
     }
-    note_reranked(reranker.as_deref(), &control);
+    index.note_counts(&control);
     Ok(())
 }
 
 impl Args {
-    /// The reranker, as the workspace takes it.
-    ///
-    /// # Errors
-    /// Fewer candidates than passages that are wanted.
-    fn reranking(&self) -> Result<RerankerOptions> {
-        if let Some(candidates) = self.reranker_candidates.filter(|&candidates| candidates < self.top) {
-            let top = self.top;
-            let expected =
-                format!("--reranker-candidates {candidates}: expected at least {top}, the passages that are wanted");
-            return Err(MootError::Usage(expected));
+    /// As the workspace takes them.
+    fn options(&self) -> IndexSearchOptions {
+        let filter = Filter { sources: self.source.clone(), from: self.from.clone(), until: self.until.clone() };
+        let embedder = self.embedder.options();
+        let (device, offline) = (embedder.device.clone(), embedder.offline);
+        let (name, candidates) = (self.reranker.clone(), self.reranker_candidates);
+        IndexSearchOptions {
+            dir: self.dir.clone(),
+            mode: self.retriever.map(Mode::from),
+            wanted: Wanted { top: self.top, by_source: self.by_source, filter, fold: !self.no_fold },
+            cutoff: self.cutoff == Toggle::On,
+            exact: self.exact,
+            constant: self.rrf_k,
+            embedder,
+            reranker: RerankerOptions { name, device, candidates, offline },
         }
-        let EmbedderOptions { device, offline, .. } = self.embedder.options();
-        Ok(RerankerOptions { name: self.reranker.clone(), device, candidates: self.reranker_candidates, offline })
     }
 }
 

@@ -21,8 +21,8 @@ pub(super) struct Args {
     update: Option<PathBuf>,
     /// ROUGE-1 precision against the source's documents below which an answer counts as unknown; 0 drops none [default: that
     /// of the updated file, else 0.9]
-    #[arg(long, value_name = "P", value_parser = values::number, allow_negative_numbers = true)]
-    align: Option<f32>,
+    #[arg(long, value_name = "P", value_parser = values::number::<f64>, allow_negative_numbers = true)]
+    align: Option<f64>,
     #[command(flatten)]
     settings: SettingsArgs,
 }
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let options = EstimateOptions {
         weights: args.update.iter().cloned().collect(),
         records: args.records.clone(),
-        align: args.align.map(|typed| values::share("--align", typed)).transpose()?,
+        align: args.align,
         ..args.settings.options(&args.output)
     };
     print(&options.estimate(&interrupt::listen()?)?)

@@ -11,6 +11,7 @@ use crate::eval::sources::labels::Labels;
 use crate::eval::sources::tables::{AnswerTypes, Cost, KINDS, TYPES, asked, costs};
 use crate::sources::SourceWeights;
 use crate::transcript::QuestionRecord;
+use crate::workspace::share;
 use std::path::PathBuf;
 
 /// Print the answers of recorded sources by the kind of their documents, and the cost of asking them (RA-RAG, table 1, figure 6)
@@ -29,13 +30,14 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::count, allow_negative_numbers = true)]
     kappa: usize,
     /// ROUGE-1 precision below which `f_align` drops an answer
-    #[arg(long, value_name = "P", default_value_t = align::LEAST as f32, value_parser = values::number)]
+    #[arg(long, value_name = "P", default_value_t = align::LEAST, value_parser = values::number::<f64>)]
     #[arg(allow_negative_numbers = true)]
-    align: f32,
+    align: f64,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let least = values::share("--align", args.align)?;
+    let least = args.align;
+    share("--align", least)?;
     let weights = args.source_weights.as_deref().map(SourceWeights::read).transpose()?;
     let mut questions: Vec<QuestionRecord> = Vec::new();
     for path in &args.records {

@@ -1,6 +1,6 @@
 //! `moot sources trials`.
 
-use super::build::{BenchArgs, plan, pools_of};
+use super::build::BenchArgs;
 use crate::cli::args::{corpus, model, values};
 use crate::cli::terminal::runs::print_reports;
 use crate::cli::terminal::{interrupt, output};
@@ -79,11 +79,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
             "--reliability needs --vary kappa: it fixes the number of sources and of spammers".into(),
         ));
     }
-    let (pools, questions) = pools_of(&args.bench)?;
-    let experiment = SourceTrials { trials: trials(args, questions)?, options: options(args) };
-    experiment.deal(&pools)?;
     // A process listens for Ctrl-C once.
     let control = interrupt::listen()?;
+    let (pools, questions) = args.bench.options().pools(&control)?;
+    let experiment = SourceTrials { trials: trials(args, questions)?, options: options(args) };
+    experiment.deal(&pools)?;
     print_reports(experiment.estimate(&control)?).map_or(Ok(()), Err)?;
     print_reports(experiment.test(&control)?).map_or(Ok(()), Err)?;
     report(args, &experiment)
@@ -94,7 +94,7 @@ fn trials(args: &Args, questions: (usize, usize)) -> Result<Vec<SourceTrial>> {
     let mut trials = Vec::new();
     for (row, &x) in args.at.iter().enumerate() {
         for trial in 0..args.trials {
-            let mut bench = args.bench.clone();
+            let mut bench = args.bench.options();
             bench.seed = bench.seed.wrapping_add(trial as u64);
             let mut kappa = args.kappa;
             let mut name = String::new();
@@ -107,7 +107,7 @@ fn trials(args: &Args, questions: (usize, usize)) -> Result<Vec<SourceTrial>> {
                 return Err(MootError::Usage(format!("--at 0: expected at least 1 for {}", args.vary.label())));
             }
             let folder = args.output.join(name).join(format!("trial-{}", trial + 1));
-            trials.push(SourceTrial { row, kappa, folder, bench: plan(&bench, questions)? });
+            trials.push(SourceTrial { row, kappa, folder, bench: bench.plan(questions)? });
         }
     }
     Ok(trials)
