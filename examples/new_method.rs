@@ -58,6 +58,7 @@ static ROW: Row = Row {
     switches: &[Switch { name: "samples", about: "answers sampled", kind: Kind::Count(1, 64), default: "3" }],
     // What is missing is said before a model is loaded.
     presets: &[],
+    max_tokens: 128,
     needs: Needs {
         entailment: true,
         model: Capabilities { prefill: true, scores: true, ..Needs::NOTHING.model },

@@ -32,7 +32,7 @@ fn main() -> Result<()> {
     let method = MethodOptions {
         name: Some("madam-rag".into()),
         switches: [("rounds".to_owned(), "2".to_owned())].into(),
-        max_tokens: 64,
+        max_tokens: Some(64),
         ..MethodOptions::default()
     };
     let control = Control::default();

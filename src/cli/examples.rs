@@ -194,7 +194,7 @@ fn a_wrong_example_is_found() {
         "  moot ask \"When?\" --docs a.txt --set rounds=2",
         "  moot prompts list debate",
         "  moot ask \"When?\" --docs a.txt --model a,aggregator=b     a note",
-        "  moot ask \"When?\" --docs a.txt --preset tuned && moot scores a.jsonl",
+        "  moot ask \"When?\" --docs a.txt --method madam-rag --preset tuned && moot scores a.jsonl",
     ];
     let found: Vec<String> = lines.iter().flat_map(|line| commands(line)).filter_map(|typed| refused(&typed)).collect();
     assert_eq!(found.len(), 4, "{found:?}");

@@ -40,6 +40,7 @@ An empty passage or context is left out, which counts as a fallback; a malformed
         Switch { name: "iterations", about: "rounds of consolidation, the final one counted", kind: Kind::Count(1, 8), default: "2" },
     ],
     presets: &[],
+    max_tokens: 128,
     needs: Needs::DOCUMENTS,
     build,
 };

@@ -34,6 +34,7 @@ pub(crate) static ROW: Row = Row {
         default: "false",
     }],
     presets: &[],
+    max_tokens: 128,
     needs: Needs::NOTHING,
     build,
 };

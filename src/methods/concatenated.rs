@@ -23,6 +23,7 @@ pub(crate) static ROW: Row = Row {
     roles: &["reader"],
     switches: &[],
     presets: &[],
+    max_tokens: 128,
     needs: Needs::DOCUMENTS,
     build,
 };

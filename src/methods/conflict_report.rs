@@ -6,7 +6,7 @@ use crate::prompts::File;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIMS};
 use crate::protocol::formats::TEXT;
 use crate::protocol::labelling::decomposer::{self, DECOMPOSER, Extent, Text, decompose};
-use crate::protocol::labelling::settings::{self, LABELS, Labelling};
+use crate::protocol::labelling::settings::{self, LABELS, Labelling, TUNED};
 use crate::protocol::labelling::{AGAIN, LABEL_WEIGHTS, LABELLER, SCORED, judge};
 use crate::protocol::passages::all_texts;
 use crate::protocol::switches::{Kind, Switch, Values};
@@ -49,7 +49,8 @@ An empty report is malformed.",
         LABELS,
         LABEL_WEIGHTS,
     ],
-    presets: &[],
+    presets: &[TUNED],
+    max_tokens: 128,
     needs: Needs { entailment: true, ..Needs::DOCUMENTS },
     build,
 };

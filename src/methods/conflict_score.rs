@@ -8,9 +8,8 @@ use crate::error::Result;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use crate::protocol::equality::Equality;
 use crate::protocol::labelling::decomposer::{self, DECOMPOSER, Extent, Text, decompose};
-use crate::protocol::labelling::settings::{self, By, LABELS, Labelling, Quotes};
+use crate::protocol::labelling::settings::{self, By, LABELS, Labelling, Quotes, TUNED};
 use crate::protocol::labelling::{AGAIN, LABEL_WEIGHTS, LABELLER, SCORED, TOGETHER, judge};
-use crate::protocol::presets::Preset;
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ctx, Method, Needs, Row};
 use crate::question::{Answer, Conclusion, JudgedClaim, Question};
@@ -31,11 +30,11 @@ pub static ROW: Row = Row {
    those that it finds in each document (`per-document` at most), copies merged. A list that cannot be read: its sentences.
 2. The evidence: the documents of the question; without any, the passages found for each claim.
 3. The labeller labels every claim against every document SUPPORTS, CONTRADICTS or IRRELEVANT with a quote of the document and a
-   reason. With labels=scored, and for the default model without that, its log-probabilities of the three words, weighed
-   (`label-weights`), are the probabilities of the labels instead: the most probable one counts, and its quote is requested with
-   the label given. With labels=entailment, entailment decides; with both it decides first, and the labeller what is uncertain.
-4. A quote that is not in the document is asked for once more where no grammar constrained the reply. A label without
-   one, and a malformed or failed one, does not count and is shown. With quotes=any or none a label counts without a quote.
+   reason. With labels=scored, its log-probabilities of the three words, weighed (`label-weights`), are the probabilities of the
+   labels instead: the most probable one counts, and its quote is requested with the label given. With labels=entailment,
+   entailment decides; with both it decides first, and the labeller what is uncertain.
+4. A malformed or failed label does not count and is shown. With quotes=sentences or words neither does one whose quote is not in
+   the document; such a quote is asked for once more where no grammar constrained the reply.
 5. Conflict if some claim has supporters and contradictors, else No Conflict; malformed where every label is malformed or failed.",
     calls: "1 + claims x documents, where the response is one part; with `together` 1 + claims, more where documents do not fit into one call; a retry is one more; labels=scored one more a label for or against",
     headline: "ConflictBench F1 0.937, accuracy 0.932 with GPT-4.1 (table 2)",
@@ -43,11 +42,8 @@ pub static ROW: Row = Row {
     formats: &[&CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS],
     roles: &[decomposer::ROLE, settings::ROLE],
     switches: &[CLAIMS_SWITCH, MOST, PER_DOCUMENT, LABELS, LABEL_WEIGHTS, CERTAIN, ORDER, QUOTES, TOGETHER_SWITCH, REASONS],
-    presets: &[Preset {
-        name: "table-7",
-        about: "table 7: snippet and reasoning before the label, which counts whether the document has the snippet or not",
-        switches: &[("labels", "labeller"), ("order", "quote-first"), ("quotes", "any")],
-    }],
+    presets: &[TUNED],
+    max_tokens: 128,
     needs: Needs { entailment: true, ..Needs::PASSAGES },
     build,
 };
@@ -79,15 +75,15 @@ const CERTAIN: Switch = Switch {
 };
 const ORDER: Switch = Switch {
     name: "order",
-    about: "what the labeller writes first: the label, or quote and reason as in the paper, which costs more",
+    about: "what the labeller writes first: quote and reason as in the paper, which costs more, or the label, which is the default with other labels than the labeller's, together, and without reasons",
     kind: Kind::Choice(&["label-first", "quote-first"]),
-    default: "label-first",
+    default: "quote-first",
 };
 const QUOTES: Switch = Switch {
     name: "quotes",
-    about: "what a quote may be: one or two whole sentences, a run of words, or any text, without which a label counts too; with none no quote is requested (labels=scored)",
+    about: "what a quote may be: any text, without which a label counts too, one or two whole sentences, or a run of words; with none no quote is requested (labels=scored); sentences by default where the label comes first by default",
     kind: Kind::Choice(&["sentences", "words", "any", "none"]),
-    default: "sentences",
+    default: "any",
 };
 const TOGETHER_SWITCH: Switch = Switch {
     name: "together",
@@ -122,6 +118,14 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
     if extent == Extent::Salient && !values.is_typed("most") {
         values.set("most", 3);
     }
+    let replies_as_paper = values.choice(LABELS.name) == LABELS.default && values.flag("reasons");
+    if !replies_as_paper || values.flag("together") {
+        for (name, value) in [("order", "label-first"), ("quotes", "sentences")] {
+            if !values.is_typed(name) {
+                values.set(name, value);
+            }
+        }
+    }
     refuse(values)?;
     let labelling = Labelling {
         certain: values.number("certain") as f32,
@@ -150,11 +154,16 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 /// Refuses switches that would have no effect together.
 fn refuse(values: &Values) -> Result<()> {
     let quote_first = values.choice("order") == "quote-first";
-    if quote_first && values.is_typed("reasons") && !values.flag("reasons") {
+    if quote_first && !values.flag("reasons") {
         return Err(values.wrong("with order quote-first the label follows the reason: expected order label-first"));
     }
+    let others = [
+        ("order", quote_first),
+        ("quotes", values.choice("quotes") != "sentences"),
+        ("reasons", !values.flag("reasons")),
+    ];
     if values.flag("together")
-        && let Some(name) = ["order", "quotes", "reasons"].into_iter().find(|name| values.is_typed(name))
+        && let Some((name, _)) = others.iter().find(|(_, set)| *set)
     {
         let reason = "with together a reply has a label and a sentence for each document, without reasons";
         return Err(values.wrong(&format!("{reason}: expected no switch {name}")));
@@ -164,8 +173,11 @@ fn refuse(values: &Values) -> Result<()> {
 
 /// Refuses switches of replies if labels are scored.
 fn refuse_beside_scores(values: &Values) -> Result<()> {
-    match ["order", "together"].into_iter().find(|name| values.is_typed(name)) {
-        Some(name) => Err(values.wrong(&format!("labels scored score each pair first: expected no switch {name}"))),
+    let others = [("order", values.choice("order") == "quote-first"), ("together", values.flag("together"))];
+    match others.iter().find(|(_, set)| *set) {
+        Some((name, _)) => {
+            Err(values.wrong(&format!("labels scored score each pair first: expected no switch {name}")))
+        }
         None => Ok(()),
     }
 }

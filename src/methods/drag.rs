@@ -50,13 +50,13 @@ A malformed action or verdict ends the retrieval debate; a malformed last verdic
         Switch {
             name: "retrieval-rounds",
             about: "rounds of the retrieval debate",
-            kind: Kind::Count(0, 4),
+            kind: Kind::Count(0, 16),
             default: "3",
         },
         Switch {
             name: "response-rounds",
             about: "rounds of the response debate",
-            kind: Kind::Count(0, 4),
+            kind: Kind::Count(0, 16),
             default: "3",
         },
         Switch {
@@ -68,6 +68,8 @@ A malformed action or verdict ends the retrieval debate; a malformed last verdic
         TOP,
     ],
     presets: &[],
+    // Of DRAG's code; the papers name no limit.
+    max_tokens: 256,
     needs: Needs::PASSAGES,
     build,
 };

@@ -66,6 +66,7 @@ Nothing is retrieved before the first sentence: section 3.2 has no such step, th
         TOP,
     ],
     presets: &[],
+    max_tokens: 128,
     needs: Needs { model: Capabilities { logprobs: true, prefill: true, ..Needs::NOTHING.model }, ..Needs::RETRIEVER },
     build,
 };

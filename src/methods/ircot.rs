@@ -45,6 +45,7 @@ of the reader leaves no answer.",
         TOP,
     ],
     presets: &[],
+    max_tokens: 128,
     needs: Needs { model: Capabilities { prefill: true, ..Needs::NOTHING.model }, ..Needs::RETRIEVER },
     build,
 };

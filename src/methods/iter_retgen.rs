@@ -34,6 +34,7 @@ pub(crate) static ROW: Row = Row {
         TOP,
     ],
     presets: &[],
+    max_tokens: 128,
     needs: Needs::RETRIEVER,
     build,
 };

@@ -56,6 +56,8 @@ Unknown and malformed replies do not vote; the other agents read them as they ar
         about: "as DRAG's code runs it for its table 1: two agents, three rounds, greedy, a moderator",
         switches: &[("agents", "2"), ("rounds", "3"), ("greedy", "true"), ("moderator", "true")],
     }],
+    // Of DRAG's code; the papers name no limit.
+    max_tokens: 256,
     needs: Needs::NOTHING,
     build,
 };

@@ -108,6 +108,7 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
             switches: &[("rounds", "1"), ("aggregator", "false"), ("wording", "tuned")],
         },
     ],
+    max_tokens: 128,
     needs: Needs::DOCUMENTS,
     build,
 };

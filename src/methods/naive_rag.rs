@@ -26,6 +26,7 @@ A malformed reply leaves no answer. Where nothing is found, the reader answers f
     roles: &["reader"],
     switches: &[TOP],
     presets: &[],
+    max_tokens: 128,
     needs: Needs::PASSAGES,
     build,
 };

@@ -55,6 +55,7 @@ recorded. Without a single answer nothing is written, and the conclusion is unkn
         Switch { name: "pool", about: "documents that the draft is written from", kind: Kind::Count(1, 100), default: "10" },
     ],
     presets: &[],
+    max_tokens: 128,
     needs: Needs { equality: true, embedder: true, dense: true, ..Needs::PASSAGES },
     build,
 };

@@ -10,7 +10,7 @@ use crate::prompts::File;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIMS};
 use crate::protocol::formats::TEXT;
 use crate::protocol::labelling::decomposer::{self, DECOMPOSER, Extent, Text, decompose};
-use crate::protocol::labelling::settings::{self, LABELS, Labelling};
+use crate::protocol::labelling::settings::{self, LABELS, Labelling, TUNED};
 use crate::protocol::labelling::{AGAIN as RETRY, LABEL_WEIGHTS, LABELLER, SCORED, judge};
 use crate::protocol::passages::{all_texts, short_answer};
 use crate::protocol::switches::{Kind, Switch, Values};
@@ -53,7 +53,8 @@ A malformed second reply leaves the first answer, which is recorded as a fallbac
         LABELS,
         LABEL_WEIGHTS,
     ],
-    presets: &[],
+    presets: &[TUNED],
+    max_tokens: 128,
     needs: Needs { entailment: true, ..Needs::DOCUMENTS },
     build,
 };

@@ -41,6 +41,7 @@ pub(crate) static ROW: Row = Row {
         crate::protocol::equality::SWITCH,
     ],
     presets: &[],
+    max_tokens: 128,
     needs: Needs { equality: true, embedder: true, ..Needs::DOCUMENTS },
     build,
 };

@@ -40,6 +40,7 @@ An empty review counts as a fallback: the reader answers again without one.",
         default: "2",
     }],
     presets: &[],
+    max_tokens: 128,
     needs: Needs::DOCUMENTS,
     build,
 };

@@ -38,6 +38,7 @@ pub(crate) static ROW: Row = Row {
     roles: &["extractor", "arbiter"],
     switches: &[],
     presets: &[],
+    max_tokens: 128,
     needs: Needs::DOCUMENTS,
     build,
 };

@@ -57,6 +57,7 @@ that hold a right one, are left out by `moot sources build`, as the paper does. 
         Switch { name: "per-query", about: "passages retrieved for the question", kind: Kind::Count(1, 100), default: "10" },
     ],
     presets: &[],
+    max_tokens: 128,
     needs: Needs::PASSAGES,
     build,
 };

@@ -7,7 +7,7 @@ use crate::answers::words::Level;
 use crate::error::Result;
 use crate::prompt_file;
 use crate::prompts::File;
-use crate::protocol::formats::{ANSWERS, SCORES, THOUGHT};
+use crate::protocol::formats::{ANSWER, ANSWERS, SCORES, THOUGHT};
 use crate::protocol::passages::{given_or_found, offered, texts};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
@@ -34,7 +34,7 @@ pub(crate) static ROW: Row = Row {
 1. The documents are embedded (`--embedder`) and put into `clusters` clusters (k-means). Without an embedder, subsets are
    drawn by chance, and that is a fallback.
 2. Subsets of one document of each cluster are drawn until `drafts` are unique, or there are no more.
-3. The drafter gives a rationale and an answer for each subset.
+3. The drafter gives an answer and its rationale for each subset (`original`: the rationale first).
 4. The aggregator reads all drafts and lists all correct answers (`selection=aggregate`), or the draft wins whose product of
    scores is best (`original`): P(rationale | question, subset) + P(answer | question, subset, rationale), the verifier's
    P(answer, rationale | question), and its P(\"Yes\") that the rationale supports the answer.
@@ -42,7 +42,7 @@ Malformed drafts are shown to the aggregator as they are; they and unknown answe
     calls: "drafts + 1, at most (6 by default); original 5 x drafts, at most (4 of each 5 score a given text)",
     headline: "RAMDocs strict EM: Llama-3.3-70B 30.60, Qwen2.5-72B 22.20 (MADAM-RAG, table 1)",
     prompts: &[DRAFTER, CONSISTENCY, REFLECTION, AGGREGATOR],
-    formats: &[&THOUGHT, &ANSWERS, &SCORES],
+    formats: &[&ANSWER, &ANSWERS, &THOUGHT, &SCORES],
     roles: &["drafter", "verifier", "aggregator"],
     switches: &[
         Switch {
@@ -61,6 +61,7 @@ Malformed drafts are shown to the aggregator as they are; they and unknown answe
         Switch { name: "per-query", about: "passages retrieved for the question", kind: Kind::Count(1, 100), default: "10" },
     ],
     presets: &[],
+    max_tokens: 128,
     needs: Needs { embedder: true, ..Needs::PASSAGES },
     build,
 };
@@ -86,7 +87,8 @@ impl Method for SpeculativeRag {
             ctx.fall_back("nothing was found: one draft was written without documents");
         }
         let subsets = self.subsets(ctx, &documents)?;
-        let drafts: Vec<Ask> = subsets.iter().map(|subset| drafter(question, &documents, subset)).collect();
+        let drafts = subsets.iter().map(|subset| drafter(question, &documents, subset, !self.aggregate));
+        let drafts: Vec<Ask> = drafts.collect();
         let drafts = ctx.ask_all(&drafts)?;
         if self.aggregate {
             let responses = drafts.iter().enumerate().map(|(index, draft)| spoken(index, draft));
@@ -148,10 +150,14 @@ fn unique(wanted: usize, possible: f64, mut draw: impl FnMut() -> Vec<usize>) ->
     subsets
 }
 
-fn drafter(question: &Question, documents: &[String], subset: &[usize]) -> Ask {
+/// Scores of section 3.4 need the rationale first; the prompt of MADAM-RAG's appendix E has the answer first.
+fn drafter(question: &Question, documents: &[String], subset: &[usize], rationale_first: bool) -> Ask {
     let documents: Vec<&String> = subset.iter().map(|&index| &documents[index]).collect();
-    let values = json!({ "question": question.text, "documents": documents, "options": offered(question) });
-    Ask::new("drafter", DRAFTER, values, &THOUGHT)
+    let values = json!({
+        "question": question.text, "documents": documents, "options": offered(question),
+        "rationale_first": rationale_first,
+    });
+    Ask::new("drafter", DRAFTER, values, if rationale_first { &THOUGHT } else { &ANSWER })
 }
 
 /// A draft as the aggregator reads it.
@@ -187,8 +193,8 @@ fn scored<'a>(
             let alone = Ask::new("verifier", CONSISTENCY, asked.clone(), &THOUGHT);
             let values = json!({ "question": question.text, "answer": answer, "rationale": rationale });
             [
-                drafter(question, documents, subset).round(2).prefill(thought).scored(),
-                drafter(question, documents, subset).round(2).prefill(whole.as_str()).scored(),
+                drafter(question, documents, subset, true).round(2).prefill(thought).scored(),
+                drafter(question, documents, subset, true).round(2).prefill(whole.as_str()).scored(),
                 alone.round(2).prefill(whole).scored(),
                 Ask::new("verifier", REFLECTION, values, &THOUGHT).round(2).prefill("Yes").scored(),
             ]

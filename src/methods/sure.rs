@@ -47,6 +47,7 @@ no verdict that can be read (the first candidate wins).",
         },
     ],
     presets: &[],
+    max_tokens: 128,
     needs: Needs::PASSAGES,
     build,
 };

@@ -36,6 +36,7 @@ The conclusion lists the qualities found. A malformed verdict is none. A questio
     roles: &[ROLE],
     switches: &[],
     presets: &[],
+    max_tokens: 128,
     needs: Needs::NOTHING,
     build,
 };

@@ -67,6 +67,8 @@ pub struct Row {
     pub switches: &'static [Switch],
     /// Its named settings.
     pub presets: &'static [Preset],
+    /// Tokens of a reply at most, where neither the user nor the call names a number: the paper's, or its reference code's.
+    pub max_tokens: usize,
     /// Its requirements.
     pub needs: Needs,
     /// Builds it, with switches resolved; a default that depends on another switch is set here.

@@ -180,14 +180,15 @@ impl MethodOptions {
 
     /// The built method with the settings and weights of these options.
     pub(super) fn with_settings(&self, method: Built) -> Result<MethodPlan> {
-        if self.max_tokens == 0 {
+        let max_tokens = self.max_tokens.unwrap_or(method.row.max_tokens);
+        if max_tokens == 0 {
             return Err(MootError::Usage("--max-tokens 0: a reply needs at least one token".into()));
         }
-        count("--max-tokens", self.max_tokens)?;
+        count("--max-tokens", max_tokens)?;
         count_or_none("--think", self.think)?;
         let settings = Settings {
             seed: self.seed,
-            max_tokens: self.max_tokens,
+            max_tokens,
             sampling: self.sampling()?,
             free_form: self.free_form,
             think: self.think,

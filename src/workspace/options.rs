@@ -155,8 +155,8 @@ pub struct MethodOptions {
     pub source_weights: Option<PathBuf>,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Tokens of a reply, at most.
-    pub max_tokens: usize,
+    /// Tokens of a reply, at most; `None` for the number of the method.
+    pub max_tokens: Option<usize>,
     /// Replies are not constrained by a grammar.
     pub free_form: bool,
     /// Tokens of thought before a reply, at most.
@@ -171,7 +171,7 @@ pub struct MethodOptions {
 
 impl Default for MethodOptions {
     fn default() -> Self {
-        let Settings { seed, max_tokens, free_form, think, sampling: _ } = Settings::default();
+        let Settings { seed, free_form, think, max_tokens: _, sampling: _ } = Settings::default();
         Self {
             name: None,
             preset: None,
@@ -179,7 +179,7 @@ impl Default for MethodOptions {
             prompts: None,
             source_weights: None,
             seed,
-            max_tokens,
+            max_tokens: None,
             free_form,
             think,
             temperature: None,

@@ -125,7 +125,7 @@ fn a_program_opens_a_plan() {
     let workspace = Workspace::new();
     let model = workspace.path("tiny.gguf").display().to_string();
     let runtime = RuntimeOptions { offline: true, kv_memory: Some(64 << 20), ..RuntimeOptions::default() };
-    let method = MethodOptions { name: Some("madam-rag".into()), max_tokens: 4, ..MethodOptions::default() };
+    let method = MethodOptions { name: Some("madam-rag".into()), max_tokens: Some(4), ..MethodOptions::default() };
     let options = PlanOptions { model, runtime, method, ..PlanOptions::default() };
     let control = Control::default();
     let opened = moot::Workspace::open(Plan::of(options.clone(), &control).unwrap(), &control).unwrap();

@@ -67,7 +67,7 @@ fn record(llm: &Brief, count: usize) -> QuestionRecord {
         claims: (0..CLAIMS).map(claim).collect(),
         ..Question::default()
     };
-    let built = methods::build("conflict-score", &Typed::new()).unwrap();
+    let built = methods::build("conflict-score", &Typed::from([("labels".to_owned(), "auto".to_owned())])).unwrap();
     built.answer(&question, Tools::new(llm), &Settings::default(), &Silent).unwrap()
 }
 

@@ -258,6 +258,9 @@ fn a_row_that_differs_from_the_paper_says_how() {
         mode: mode.into(),
     };
     some.header.retriever = Some(retriever("hybrid, approximate"));
+    let wanted =
+        |fold| moot::retrieval::Wanted { top: 3, by_source: false, filter: moot::retrieval::Filter::default(), fold };
+    some.header.wanted = Some(wanted(true));
     let of = |some: &Record| {
         let all = beside(table, &|row, needed| Ok((row.name == "drag" && needed.name == "nq").then(|| some.clone())));
         all.unwrap().into_iter().find(|one| one.name == "drag" && one.ours.is_some()).unwrap().deviates
@@ -268,12 +271,14 @@ fn a_row_that_differs_from_the_paper_says_how() {
             "at most 64 tokens a reply instead of 256",
             "preset tuned",
             "custom prompts: drag/judge.jinja",
-            "search was hybrid, approximate instead of dense and exact"
+            "search was hybrid, approximate instead of dense and exact",
+            "near-duplicates were folded"
         ]
     );
     let mut exact = record(1, 1);
     exact.header.settings.max_tokens = 256;
     exact.header.preset = Some("paper".into());
     exact.header.retriever = Some(retriever("dense"));
+    exact.header.wanted = Some(wanted(false));
     assert_eq!(of(&exact), Vec::<String>::new());
 }

@@ -56,7 +56,8 @@ fn ran(folder: &Path, variant: &str, settings: &Settings, reuse: &[PathBuf]) -> 
     let counter = asked.clone();
     let llm = Scripted::new(move |call| {
         counter.fetch_add(1, Ordering::SeqCst);
-        let prompt = call.prompt.messages()[0].content.rsplit("Reply: unknown").next().unwrap().to_owned();
+        let prompt =
+            call.prompt.messages()[0].content.rsplit("Answer: Protecting the herring").next().unwrap().to_owned();
         let years = prompt.split(|c: char| !c.is_ascii_digit()).find(|word| word.len() == 4);
         years.unwrap_or("unknown").to_owned()
     });

@@ -28,6 +28,7 @@ static ROW: Row = Row {
     roles: &[],
     switches: &[],
     presets: &[],
+    max_tokens: 128,
     needs: Needs::NOTHING,
     build: |_| unreachable!("built by hand"),
 };

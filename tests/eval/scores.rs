@@ -70,6 +70,12 @@ fn a_changed_preset_is_shown_as_changed() {
         header.switches = row.build_preset(preset, &crate::methods::typed(typed)).unwrap().values.json();
         assert_eq!(header.shown_method(), shown);
     }
+    // Without a preset the table says that the prompts are not the paper's.
+    header.preset = None;
+    for (wording, shown) in [("tuned", "madam-rag, wording tuned"), ("paper", "madam-rag")] {
+        header.switches["wording"] = wording.into();
+        assert_eq!(header.shown_method(), shown);
+    }
 }
 
 #[test]

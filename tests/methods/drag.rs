@@ -207,8 +207,8 @@ fn calls_of_every_number_of_rounds() {
             assert_eq!(seeds.len(), calls, "every call has a seed of its own");
         }
     }
-    let refused = moot::methods::build("drag", &typed(&[("response-rounds", "5")])).unwrap_err().to_string();
-    assert!(refused.contains("from 0 to 4"), "{refused}");
+    let refused = moot::methods::build("drag", &typed(&[("response-rounds", "17")])).unwrap_err().to_string();
+    assert!(refused.contains("from 0 to 16"), "{refused}");
 }
 
 #[test]

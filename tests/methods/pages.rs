@@ -68,7 +68,11 @@ fn protocols_are_wrapped_between_words() {
 /// What a page says of its row.
 fn printed(row: &Row) -> String {
     let mut page = format!("```text\n{}\n```\n\n", wrapped(row.protocol));
-    let mut facts = vec![("source", row.paper.to_owned()), ("calls a question", row.calls.to_owned())];
+    let mut facts = vec![
+        ("source", row.paper.to_owned()),
+        ("calls a question", row.calls.to_owned()),
+        ("tokens a reply", row.max_tokens.to_string()),
+    ];
     facts.push(("needs", needs(row)));
     facts.push(("roles", row.all_roles().map(|role| format!("`{role}`")).collect::<Vec<_>>().join(", ")));
     if !row.headline.is_empty() {

@@ -42,7 +42,7 @@ fn well(call: &Call) -> String {
         "questioner" => r#"Items: ["In which year did the bridge open?"]"#.into(),
         "reader" => {
             let (own, asked) = read.rsplit_once("\nQuestion: ").unwrap();
-            let own = own.rsplit_once("Reply: unknown\n\n").unwrap().1;
+            let own = own.rsplit_once("Answer: Protecting the herring\n\n").unwrap().1;
             let wanted = if asked.contains("Who") { &["Ada Lorne"][..] } else { &["1931", "1932"] };
             (*wanted.iter().find(|answer| own.contains(*answer)).unwrap_or(&"unknown")).to_owned()
         }
@@ -142,11 +142,11 @@ fn malformed_replies_of_each_role() {
         fallen(&facts),
         ["the draft was not broken down into facts: the sources were asked the question itself"]
     );
-    assert!(prompt_of(&facts, 2).ends_with("Question: Tell the story of the bridge.\nReply:"));
+    assert!(prompt_of(&facts, 2).ends_with("Question: Tell the story of the bridge.\nAnswer:"));
 
     let questions = told(&[], &known, &without("questioner", 1));
     assert_eq!(fallen(&questions).len(), 2);
-    assert!(prompt_of(&questions, 4).ends_with("Question: The bridge opened in 1932.\nReply:"));
+    assert!(prompt_of(&questions, 4).ends_with("Question: The bridge opened in 1932.\nAnswer:"));
 
     // The first question is asked in round 1.
     let first = told(&[], &known, &without("reader", 1));

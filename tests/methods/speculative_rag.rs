@@ -19,9 +19,13 @@ use std::collections::BTreeSet;
 fn draft(call: &Call) -> String {
     let asked = prompt(call);
     let year = ["1931", "1968", "1913"].into_iter().filter_map(|year| Some((asked.find(year)?, year))).min();
-    match year {
-        Some((_, year)) => format!("Thought: A document says {year}.\nAnswer: {year}"),
-        None => "Thought: No document says it.\nAnswer: unknown".into(),
+    let (answer, rationale) = match year {
+        Some((_, year)) => (year, format!("A document says {year}.")),
+        None => ("unknown", "No document says it.".to_owned()),
+    };
+    match asked.contains("Thought: {your rationale}") {
+        true => format!("Thought: {rationale}\nAnswer: {answer}"),
+        false => format!("Answer: {answer}. Explanation: {rationale}"),
     }
 }
 

@@ -34,8 +34,8 @@ fn an_answer_is_judged_twice() {
             "{prompt}"
         );
         assert_eq!(call.role, "judge");
-        // The false answers are for the judge of truth alone.
-        if prompt.contains("- It kills") { "False".into() } else { "True".into() }
+        assert!(prompt.contains("- It kills"), "both judges read the wrong answers: {prompt}");
+        if prompt.contains("truthful?") { "False".into() } else { "True".into() }
     });
     let record = hold(&question("It may sting."), &llm);
     let conclusion = record.conclusion.as_ref().unwrap();

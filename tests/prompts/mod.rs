@@ -93,6 +93,7 @@ fn values() -> Value {
         "claim": "A. Tor wrote \"Ash & Elm\".",
         "label": "CONTRADICTS",
         "label_first": false,
+        "rationale_first": false,
         "quote": "It is by <b>A. Tor</b>.",
         "responses": ["Response 1 (score 1.20): A. Tor", "Response 2 (score 0.30): {{ question }}"],
     });

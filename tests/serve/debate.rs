@@ -78,7 +78,8 @@ fn a_question_is_answered_recorded_and_reported() {
 #[test]
 fn a_question_that_names_no_method_has_that_of_the_server() {
     let server = Started::with(|mut options| {
-        let method = MethodOptions { preset: Some("every-answer".into()), max_tokens: 5, ..MethodOptions::default() };
+        let method =
+            MethodOptions { preset: Some("every-answer".into()), max_tokens: Some(5), ..MethodOptions::default() };
         options.plan.method = MethodOptions { name: Some("madam-rag".into()), ..method };
         options
     });

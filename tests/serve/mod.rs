@@ -45,7 +45,7 @@ struct Started {
 /// The options of a server on the tiny model in `folder`.
 fn options(folder: &Path) -> ServeOptions {
     let runtime = RuntimeOptions { offline: true, kv_memory: Some(64 << 20), ..RuntimeOptions::default() };
-    let method = MethodOptions { max_tokens: 8, ..MethodOptions::default() };
+    let method = MethodOptions { max_tokens: Some(8), ..MethodOptions::default() };
     let plan = PlanOptions { model: tiny(folder), runtime, method, ..PlanOptions::default() };
     ServeOptions { port: 0, plan, ..ServeOptions::default() }
 }

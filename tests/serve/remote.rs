@@ -48,8 +48,12 @@ fn a_record_through_a_server_is_the_record_of_this_process() {
     let server = Started::new();
     let here = tiny(server.folder.path());
     let there = format!("http://{}/v1#tiny.gguf", server.address);
-    let named =
-        |name: &str| MethodOptions { name: Some(name.into()), max_tokens: 24, seed: 3, ..MethodOptions::default() };
+    let named = |name: &str| MethodOptions {
+        name: Some(name.into()),
+        max_tokens: Some(24),
+        seed: 3,
+        ..MethodOptions::default()
+    };
     let drawn = MethodOptions { temperature: Some(0.9), top_k: 40, top_p: 0.9, ..named("madam-rag") };
     // Grammars, prefills that are scored, watched tokens, log-probabilities, sampling.
     for method in [named("moot"), named("concatenated"), named("speculative-rag"), named("closed-book"), drawn] {

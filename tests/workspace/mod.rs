@@ -63,6 +63,24 @@ fn a_question_alone_is_debated_and_a_method_that_is_named_has_no_preset() {
 }
 
 #[test]
+fn a_method_has_its_paper_s_tokens_unless_others_are_given() {
+    let tokens = |method: Value| plan(json!({ "method": method })).unwrap().method().settings.max_tokens;
+    assert_eq!((tokens(json!({})), tokens(json!({ "name": "drag" }))), (128, 256));
+    assert_eq!(tokens(json!({ "name": "drag", "max_tokens": 128 })), 128);
+}
+
+/// A text by hand is labelled with the preset `tuned`, unless another one is given.
+#[test]
+fn claims_by_hand_have_a_preset() {
+    let of = |preset: Option<&str>| {
+        let options = MethodOptions { preset: preset.map(str::to_owned), ..MethodOptions::default() }.for_claims();
+        (options.name.unwrap(), options.preset.unwrap())
+    };
+    assert_eq!(of(None), ("conflict-score".to_owned(), "tuned".to_owned()));
+    assert_eq!(of(Some("paper")).1, "paper");
+}
+
+#[test]
 fn candidates_are_enough_and_a_reranker_reads_them() {
     let corpus = |fields: Value| {
         let mut corpus = json!({ "paths": ["notes"] });

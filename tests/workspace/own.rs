@@ -23,6 +23,7 @@ static OWN: Row = Row {
     roles: &["reader"],
     switches: &[],
     presets: &[],
+    max_tokens: 128,
     needs: Needs::DOCUMENTS,
     build: |_| Ok(Box::new(Own)),
 };

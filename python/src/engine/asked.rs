@@ -75,8 +75,7 @@ pub(super) fn conflict(workspace: &Workspace, request: Text, control: &Control, 
     given("text", &request.text)?;
     let question =
         question::Question { text: request.question, responses: vec![request.text], ..question::Question::default() };
-    let method = MethodOptions { name: Some("conflict-score".into()), ..request.with.method };
-    let with = Common { method, ..request.with };
+    let with = Common { method: request.with.method.for_claims(), ..request.with };
     let (record, _) = recorded(workspace, question, with, None, control, teller)?;
     let assessment = Assessment::of(&record, Neither::default())
         .ok_or_else(|| MootError::Usage("text: expected a text with claims, found one without".into()))?;

@@ -53,6 +53,7 @@ impl Described {
             roles: roles.leak(),
             switches: switches.leak(),
             presets: &[],
+            max_tokens: 128,
             needs: Needs { embedder: true, ..needs },
             build: |values| Err(values.wrong("a method in Python is built from its object")),
         }))

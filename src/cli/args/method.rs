@@ -32,10 +32,10 @@ pub struct MethodArgs {
     #[arg(long, value_name = "N", default_value_t = Settings::default().seed, value_parser = values::whole::<u64>, hide_short_help = true)]
     #[arg(allow_negative_numbers = true)]
     pub seed: u64,
-    /// Maximum tokens of a reply
-    #[arg(long, value_name = "N", default_value_t = Settings::default().max_tokens, value_parser = values::count, hide_short_help = true)]
+    /// Maximum tokens of a reply [default: the method's: 128, or 256 for drag and mad]
+    #[arg(long, value_name = "N", value_parser = values::count, hide_short_help = true)]
     #[arg(allow_negative_numbers = true)]
-    pub max_tokens: usize,
+    pub max_tokens: Option<usize>,
     /// Do not constrain replies to their format by a grammar
     #[arg(long, hide_short_help = true)]
     pub free_form: bool,

@@ -6,7 +6,6 @@ use crate::cli::args::form::Form;
 use crate::cli::args::{Switches, corpus, model, values};
 use crate::error::Result;
 use crate::files::outputs::InputPath;
-use crate::methods::conflict_score::ROW;
 use crate::workspace::{CorpusOptions, MethodOptions, PlanOptions};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
@@ -111,7 +110,6 @@ impl Args {
     /// A switch that is not the method's, or a value that it does not take.
     pub(super) fn options(&self) -> Result<PlanOptions> {
         let method = MethodOptions {
-            name: Some(ROW.name.to_owned()),
             switches: self.switches.typed()?,
             seed: self.seed,
             free_form: self.free_form,
@@ -125,7 +123,7 @@ impl Args {
         };
         Ok(PlanOptions {
             corpus,
-            method,
+            method: method.for_claims(),
             classifier: self.classifier.options(),
             model: self.model.name(),
             runtime: self.model.runtime.options(),

@@ -110,7 +110,7 @@ impl Args {
             preset: self.preset.clone(),
             prompts: self.prompts.clone(),
             source_weights: self.source_weights.clone(),
-            max_tokens: self.max_tokens.unwrap_or(table.max_tokens),
+            max_tokens: Some(self.max_tokens.unwrap_or(table.max_tokens)),
             ..MethodOptions::default()
         };
         PlanOptions {

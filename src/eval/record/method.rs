@@ -109,11 +109,15 @@ fn as_typed(switches: &Value) -> Typed {
 
 impl Header {
     /// The method as tables show it: its label where it has one, else its name; and the preset that it was built from, with
-    /// `changed` where its switches are not the preset's of today.
+    /// `changed` where its switches are not the preset's of today. Without a preset, `wording tuned` where the prompts are not
+    /// the paper's.
     #[must_use]
     pub fn shown_method(&self) -> String {
         let name = self.label.as_ref().unwrap_or(&self.method);
-        let Some(preset) = &self.preset else { return name.clone() };
+        let Some(preset) = &self.preset else {
+            let tuned = self.switches["wording"] == "tuned";
+            return format!("{name}{}", if tuned { ", wording tuned" } else { "" });
+        };
         let changed = self.differs_from(preset).unwrap_or(false);
         format!("{name}, preset {preset}{}", if changed { ", changed" } else { "" })
     }

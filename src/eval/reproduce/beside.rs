@@ -135,6 +135,9 @@ fn deviations(table: &PaperTable, row: &Row, header: Option<&Header>) -> Vec<Str
     {
         all.push(format!("search was {} instead of dense and exact", retriever.mode));
     }
+    if table.corpus && header.wanted.as_ref().is_some_and(|wanted| wanted.fold) {
+        all.push("near-duplicates were folded".to_owned());
+    }
     let embedder = header.retriever.as_ref().and_then(|retriever| retriever.embedder.as_deref());
     if let Some(embedder) = embedder.filter(|name| table.corpus && !name.contains(EMBEDDER)) {
         all.push(format!("vectors of {embedder} instead of {EMBEDDER}"));

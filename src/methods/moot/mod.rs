@@ -75,6 +75,7 @@ pub(crate) static ROW: Row = Row {
         },
     ],
     presets: &[],
+    max_tokens: 128,
     needs: Needs::DOCUMENTS,
     build,
 };

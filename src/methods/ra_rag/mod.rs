@@ -52,6 +52,7 @@ pub(crate) static ROW: Row = Row {
         Switch { name: "pool", about: "documents that naive-rag reads", kind: Kind::Count(1, 100), default: "10" },
     ],
     presets: &[],
+    max_tokens: 128,
     needs: Needs { equality: true, embedder: true, dense: true, ..Needs::PASSAGES },
     build,
 };

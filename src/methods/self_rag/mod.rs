@@ -100,6 +100,7 @@ up to `max-depth` segments. An answer's score is the mean of its segments' (the 
         Switch { name: "per-query", about: "passages retrieved for the question", kind: Kind::Count(1, 100), default: "10" },
     ],
     presets: &[],
+    max_tokens: 128,
     needs: Needs::PASSAGES,
     build,
 };

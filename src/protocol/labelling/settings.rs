@@ -2,6 +2,7 @@
 
 use super::weights::LabelWeights;
 use crate::error::{MootError, Result};
+use crate::protocol::presets::Preset;
 use crate::protocol::switches::{Kind, Switch, Values};
 use serde_json::Value;
 
@@ -10,7 +11,14 @@ pub(crate) const LABELS: Switch = Switch {
     name: "labels",
     about: "how pairs are labelled: by the labeller's replies, by its scores, by entailment, or by a classifier where it is certain, else by replies; auto is by scores for the model that the program's weights were fitted to, else by replies",
     kind: Kind::Choice(&["auto", "labeller", "scored", "entailment", "both"]),
-    default: "auto",
+    default: "labeller",
+};
+
+/// The preset of methods with the switch `labels`.
+pub(crate) const TUNED: Preset = Preset {
+    name: "tuned",
+    about: "scored labels for the model that the program's weights were fitted to, else the label first, and a sentence of the document as its quote",
+    switches: &[("labels", "auto")],
 };
 
 /// The role that labels.
@@ -34,8 +42,8 @@ pub(crate) struct Labelling {
 }
 
 impl Labelling {
-    /// As the switches [`LABELS`] and [`LABEL_WEIGHTS`](super::weights::LABEL_WEIGHTS) say, a pair at a time, the label before a quote of
-    /// sentences.
+    /// As the switches [`LABELS`] and [`LABEL_WEIGHTS`](super::weights::LABEL_WEIGHTS) say, a pair at a time. Replies by themselves are
+    /// the paper's, quote and reason before the label; otherwise the label stands before a quote of sentences.
     ///
     /// # Errors
     /// As [`LabelWeights::of`].
@@ -48,8 +56,9 @@ impl Labelling {
             "labeller" => By::Labeller,
             _ => By::Auto,
         };
-        let (certain, label_first, together, reasons) = (0.9, true, false, true);
-        Ok(Self { by, certain, label_first, quotes: Quotes::Sentences, together, reasons })
+        let as_paper = by == By::Labeller;
+        let quotes = if as_paper { Quotes::Any } else { Quotes::Sentences };
+        Ok(Self { by, certain: 0.9, label_first: !as_paper, quotes, together: false, reasons: true })
     }
 }
 

@@ -11,7 +11,6 @@ use crate::serve::moot::sink::Sink;
 use crate::serve::moot::watched::begin;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run, run_streamed};
-use crate::workspace::MethodOptions;
 use axum::Json;
 use axum::body::Body as Raw;
 use axum::extract::State as Extract;
@@ -65,8 +64,7 @@ pub(in crate::serve) fn assessed(state: &State, body: Body, cancel: &Cancel, sin
     let id = state.records.new_id();
     let question =
         Question { id: id.clone(), text: body.question, documents, responses: vec![body.text], ..Question::default() };
-    let named =
-        MethodOptions { name: Some(conflict_score::ROW.name.to_owned()), ..body.method.unwrap_or_default().options()? };
+    let named = body.method.unwrap_or_default().options()?.for_claims();
     let (workspace, lines) = ask::shared(state, &question, named, body.search.options(), cancel, sink)?;
     let (_running, watched) = begin(state, &id, conflict_score::ROW.name, &question, cancel, sink);
     let record = workspace.answer(&question, &watched).map_err(|error| refused(error, &state.limits, cancel))?;

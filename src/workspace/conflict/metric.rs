@@ -21,6 +21,8 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy)]
 pub(crate) struct Metric {
     method: &'static str,
+    /// What the method is run with, of the switches that were given.
+    options: fn(MethodOptions) -> MethodOptions,
     /// Ending of the second record: "conflict" for `NAME.conflict.jsonl`.
     suffix: &'static str,
     /// The role whose model is named in the line that is printed.
@@ -62,6 +64,7 @@ impl Asked {
 /// The claims of an answer labelled against its documents. Answers whose method labelled their claims keep those.
 pub(crate) const CONFLICT: Metric = Metric {
     method: conflict_score::ROW.name,
+    options: MethodOptions::for_claims,
     suffix: "conflict.jsonl",
     role: settings::ROLE,
     lacking: "no answer (malformed, unknown or failed), or no documents",
@@ -71,6 +74,7 @@ pub(crate) const CONFLICT: Metric = Metric {
 /// Verdicts on answers, and on free ones that were replaced, by the dataset's right and wrong answers.
 pub(crate) const JUDGE: Metric = Metric {
     method: truthful_judge::ROW.name,
+    options: |options| MethodOptions { name: Some(truthful_judge::ROW.name.to_owned()), ..options },
     suffix: "judge.jsonl",
     role: truthful_judge::ROLE,
     lacking: "they failed, or have no right answers to compare with",
@@ -95,11 +99,8 @@ pub(crate) fn labelled(
     options: &PlanOptions,
     control: &Control,
 ) -> Result<Vec<Record>> {
-    let method = MethodOptions {
-        name: Some(metric.method.to_owned()),
-        switches: options.method.switches.clone(),
-        ..MethodOptions::default()
-    };
+    let switches = options.method.switches.clone();
+    let method = (metric.options)(MethodOptions { switches, ..MethodOptions::default() });
     let (corpus, documents) = (CorpusOptions::default(), DocumentOptions::default());
     let options = PlanOptions { method, corpus, documents, run: None, question: None, ..options.clone() };
     let plan = Plan::of(options, control)?;

@@ -6,3 +6,16 @@ mod record;
 
 pub(crate) use answers::{by_hand, of_answer};
 pub(crate) use metric::{CONFLICT, JUDGE, labelled};
+
+use crate::methods::conflict_score;
+use crate::protocol::labelling::settings::TUNED;
+use crate::workspace::options::MethodOptions;
+
+impl MethodOptions {
+    /// These options for ConflictScore of a text by hand or of an answer, with its preset `tuned` unless another is given.
+    #[must_use]
+    pub fn for_claims(self) -> Self {
+        let preset = self.preset.or_else(|| Some(TUNED.name.to_owned()));
+        Self { name: Some(conflict_score::ROW.name.to_owned()), preset, ..self }
+    }
+}

@@ -1,7 +1,7 @@
 //! Methods that use ConflictScore: an answer given again, and reports with their score.
 
 use super::super::{prompt, typed};
-use super::{BRIDGE, claims, question};
+use super::{BRIDGE, claims, question, tuned};
 use moot::eval::metrics::changes::{Revision, against, revised};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
@@ -13,8 +13,7 @@ use moot::transcript::QuestionRecord;
 const OPTIONS: [&str; 2] = ["It opened in 1931.", "It opened in 1947."];
 
 fn hold(method: &str, switches: &[(&str, &str)], question: &Question, llm: &Scripted) -> QuestionRecord {
-    let built = methods::build(method, &typed(switches)).unwrap();
-    built.answer(question, Tools::new(llm), &Settings::default(), &Silent).unwrap()
+    tuned(method, switches).answer(question, Tools::new(llm), &Settings::default(), &Silent).unwrap()
 }
 
 /// A reader that says the first option, and `again` when it is asked again; labels conflict about either option.
@@ -88,7 +87,7 @@ fn without_a_conflict_or_without_feedback_the_first_answer_is_kept() {
     for (feedback, warned) in [("none", false), ("warning", true)] {
         let record = hold("regenerated-rag", &[("feedback", feedback)], &two_options(), &reader(OPTIONS[1]));
         assert_eq!(record.calls.len(), 1);
-        assert_eq!(record.calls[0].messages[0].content.contains("may contradict each other"), warned, "{feedback}");
+        assert_eq!(record.calls[0].messages[0].content.contains("conflicts and contradictions"), warned, "{feedback}");
     }
     let label = |feedback| methods::build("regenerated-rag", &typed(&[("feedback", feedback)])).unwrap().values.label();
     assert_eq!((label("none"), label("warning"), label("score")), (Some("rag"), Some("control-rag"), None));

@@ -18,6 +18,7 @@ use moot::llm::scripted::Scripted;
 use moot::methods;
 use moot::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use moot::protocol::ctx::{Settings, Silent, Tools};
+use moot::protocol::{Built, Row};
 use moot::question::{Claim, ClaimRelation, Document, JudgedClaim, LabelFault, Question};
 use moot::transcript::{Parsed, QuestionRecord};
 use serde_json::{Value, json};
@@ -36,8 +37,14 @@ fn question(response: &str, texts: &[&str]) -> Question {
     }
 }
 
+/// The preset `tuned`, with these switches.
+fn tuned(method: &str, switches: &[(&str, &str)]) -> Built {
+    let row = Row::named(method).unwrap();
+    row.build_preset(row.preset("tuned").unwrap(), &typed(switches)).unwrap()
+}
+
 fn hold(question: &Question, switches: &[(&str, &str)], tools: Tools<'_>, settings: &Settings) -> QuestionRecord {
-    let built = methods::build("conflict-score", &typed(switches)).unwrap();
+    let built = tuned("conflict-score", switches);
     let (record, error) = built.record(question, tools, settings, &Silent);
     assert!(error.is_none(), "{error:?}");
     record

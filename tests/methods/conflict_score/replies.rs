@@ -44,7 +44,7 @@ fn a_label_that_is_decided_is_the_only_one() {
     }
 }
 
-/// The preset `table-7`: snippet and reasoning come first, and a label counts whether the document has the snippet or not.
+/// By default snippet and reasoning come first, as in table 7, and a label counts whether the document has the snippet or not.
 #[test]
 fn the_paper_does_not_check_its_snippets() {
     let llm = Scripted::new(|call| match prompt(call).contains("after the war") {
@@ -54,8 +54,7 @@ fn the_paper_does_not_check_its_snippets() {
     });
     let claim = Claim { text: "The bridge at Orm opened in 1931.".into(), ..Claim::default() };
     let asked = Question { claims: vec![claim], ..question("", &BRIDGE) };
-    let row = moot::protocol::Row::named("conflict-score").unwrap();
-    let built = row.build_preset(row.preset("table-7").unwrap(), &typed(&[])).unwrap();
+    let built = methods::build("conflict-score", &typed(&[])).unwrap();
     let (record, error) = built.record(&asked, Tools::new(&llm), &Settings::default(), &Silent);
     assert!(error.is_none(), "{error:?}");
     let labels = &claims(&record)[0].labels;
@@ -65,7 +64,7 @@ fn the_paper_does_not_check_its_snippets() {
     assert!(prompt_first(&record).contains("\nLabel: {SUPPORTS, CONTRADICTS or IRRELEVANT}\n\nDocument:"));
     let shown = moot::assess::Assessment::of(&record, Neither::LeftOut).unwrap();
     assert_eq!(shown.claims[0].contradictors.len(), 1, "it is shown, without a quote");
-    // By default such a label does not count.
+    // With the preset `tuned` such a label does not count.
     let record = hold(&asked, &[], Tools::new(&llm), &Settings::default());
     assert_eq!(claims(&record)[0].labels[1].fault, Some(LabelFault::Unquoted));
     let values = json!({

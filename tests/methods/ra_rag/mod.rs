@@ -86,7 +86,7 @@ fn stand(text: &str, supporters: &[usize], opponents: &[usize]) -> Stands {
 
 /// What a prompt shows of the source that is asked.
 fn shown(prompt: &str) -> &str {
-    let documents = prompt.split_once(EXAMPLES).map_or("", |(_, documents)| documents);
+    let documents = prompt.split_once(head()).map_or("", |(_, documents)| documents);
     documents.strip_suffix(END).unwrap_or(documents)
 }
 
@@ -99,25 +99,14 @@ fn honest() -> Scripted {
     })
 }
 
-const END: &str = "\nQuestion: When did the bridge open?\nReply:";
+const END: &str = "\nQuestion: When did the bridge open?\nAnswer:";
 
-const PROMPT: &str = "\
-You answer a question from the documents of one source. Use nothing but these documents, even where you know more. Reply with \
-the answer alone: the name, number, date or few words that are asked for, as the documents spell them. Where the documents do \
-not say it, reply unknown.
-
-";
-
-const EXAMPLES: &str = "\
-Document: The ferry Alma was built in Turku.
-Question: Where was the ferry Alma built?
-Reply: Turku
-
-Document: The ferry Alma was built in Turku.
-Question: Who painted the town hall of Lund?
-Reply: unknown
-
-";
+/// The prompt before the documents: `every_prompt_looks_as_it_did` holds its words.
+fn head() -> &'static str {
+    let file = include_str!("../../../src/prompts/ra_rag/reader.jinja");
+    let (_, text) = file.split_once("-#}\n").unwrap();
+    text.split_once("{% for").unwrap().0
+}
 
 /// Six sources, a heaviest; b and d know nothing.
 fn six() -> (Question, [(&'static str, f64); 6]) {
@@ -137,11 +126,11 @@ fn a_source_answers_from_all_its_documents_and_the_heavier_one_wins() {
     // The guild weighs 3, the press 2, the document without a source the mean of these.
     let sent: Vec<&str> = held.record.calls.iter().map(|call| call.messages[0].content.as_str()).collect();
     let documents = [
-        "Document: The guild opened it in 1931.",
-        "Document: Soup at noon.",
-        "Document: It opened in 1932.\nDocument: A fine bridge.",
+        "Context: The guild opened it in 1931.",
+        "Context: Soup at noon.",
+        "Context: It opened in 1932.\nContext: A fine bridge.",
     ];
-    assert_eq!(sent, documents.map(|documents| format!("{PROMPT}{EXAMPLES}{documents}{END}")));
+    assert_eq!(sent, documents.map(|documents| format!("{}{documents}{END}", head())));
     assert_eq!(held.stages, [(0, 1), (0, 2), (0, 0)]);
     let calls = &held.record.calls;
     assert!(calls.iter().all(|call| call.role == "reader" && call.round == 1 && call.format == "short"));

@@ -38,14 +38,11 @@ fn naive_rag_reads_the_best_documents_of_the_pool_and_naive_llm_none() {
     };
     let two = read(&[("variant", "naive-rag"), ("pool", "2")]);
     let sent = &two.calls[0].messages[0].content;
-    assert!(sent.starts_with("You answer a question from documents of several sources."), "{sent}");
-    assert_eq!(shown(sent).trim(), "Document: When the bridge did open: 1932.\nDocument: The bridge of 1931.");
+    assert_eq!(shown(sent).trim(), "Context: When the bridge did open: 1932.\nContext: The bridge of 1931.");
     let conclusion = two.conclusion.unwrap();
     assert_eq!((&*conclusion.answers[0].text, &conclusion.answers[0].mentions[..]), ("1932", &[1][..]));
     // A pool that holds all of them keeps their order.
-    assert!(
-        shown(&read(&[("variant", "naive-rag")]).calls[0].messages[0].content).trim().starts_with("Document: Soup")
-    );
+    assert!(shown(&read(&[("variant", "naive-rag")]).calls[0].messages[0].content).trim().starts_with("Context: Soup"));
     let memory = read(&[("variant", "naive-llm")]);
     assert_eq!(memory.calls.len(), 1);
     assert!(!memory.calls[0].messages[0].content.contains("bridge of 1931"));
@@ -102,7 +99,7 @@ fn each_source_is_retrieved_from_alone_and_nothing_is_folded() {
     // Source a reads both of its passages in one call.
     assert_eq!(record.calls.iter().map(|call| call.document.unwrap()).collect::<Vec<_>>(), [0, 2]);
     assert!(
-        record.calls[0].messages[0].content.ends_with(&format!("Document: It opened in 1931.\nDocument: Soup.{END}"))
+        record.calls[0].messages[0].content.ends_with(&format!("Context: It opened in 1931.\nContext: Soup.{END}"))
     );
     assert_eq!(stands(&record.conclusion.unwrap().answers), [stand("1931", &[0, 1, 2], &[])]);
     let pool = methods::build("ra-rag", &typed(&[("variant", "naive-rag")])).unwrap();

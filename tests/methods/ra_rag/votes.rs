@@ -106,7 +106,7 @@ fn a_source_supports_the_answer_that_it_voted_for_and_no_other() {
 #[test]
 fn values_decide_votes_where_they_are_asked_for() {
     let question = years(&[("a", "three"), ("b", "3"), ("c", "7.2"), ("d", "72"), ("e", "7.2")]);
-    let said = || Scripted::new(|call| shown(prompt(call)).trim_start_matches("Document:").trim().to_owned());
+    let said = || Scripted::new(|call| shown(prompt(call)).trim_start_matches("Context:").trim().to_owned());
     let voted = |equality: &str| held(&[("variant", "wmv"), ("equality", equality)], &question, &[], &said());
     let by_words = voted("exact");
     assert_eq!(stands(&by_words.conclusion.answers), [stand("7.2", &[2, 3, 4], &[0, 1])]);

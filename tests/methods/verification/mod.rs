@@ -82,7 +82,7 @@ const CONTEXTS: &str = "Context 1 from www.roads.example: It opened in 1932.\n\n
                         Question: When did the bridge open?";
 
 fn verifies(call: &Call) -> bool {
-    prompt(call).starts_with("You check answers to a question.")
+    prompt(call).starts_with("Below are contexts from the web, a question, and a list of answers")
 }
 
 /// Every candidate gives its own year, and every verifier takes the last choice.

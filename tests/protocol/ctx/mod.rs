@@ -37,6 +37,7 @@ static ROW: Row = Row {
     roles: &["agent", "judge"],
     switches: &[],
     presets: &[],
+    max_tokens: 128,
     needs: Needs { entailment: true, ..Needs::NOTHING },
     build: |_| unreachable!("built by hand"),
 };

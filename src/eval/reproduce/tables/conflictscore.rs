@@ -61,7 +61,7 @@ pub(super) static TABLES: [PaperTable; 4] = [
             column("overall accuracy, conflict", "conflictbench", "accuracy-conflict", "", 1.0),
             column("overall accuracy, no conflict", "conflictbench", "accuracy-no-conflict", "", 1.0),
         ],
-        rows: &[row("conflict-score", "ConflictScore", "conflict-score", &[("order", "quote-first")]).published(&[(
+        rows: &[row("conflict-score", "ConflictScore", "conflict-score", &[]).published(&[(
             "GPT-4.1",
             &[
                 0.9971, 0.8208, 0.9004, 0.9035, 0.8208, 0.9973, 0.8763, 0.9043, 0.8901, 0.8945, 0.9043, 0.8857, 0.9655,
