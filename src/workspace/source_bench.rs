@@ -117,7 +117,10 @@ impl SourceBenchOptions {
         }
         let prior = self.spammers.map_or(Prior::Beta(mean), Prior::SpammerHammer);
         if let Some(spammers) = self.spammers.filter(|spammers| *spammers > self.sources) {
-            return Err(MootError::Usage(format!("--spammers {spammers}: expected at most --sources {}", self.sources)));
+            return Err(MootError::Usage(format!(
+                "--spammers {spammers}: expected at most --sources {}",
+                self.sources
+            )));
         }
         Ok(reliabilities(prior, self.sources, self.seed))
     }
@@ -168,7 +171,10 @@ impl SourceBenchOptions {
         let (usable, all) = (pools.len(), record.questions.len());
         control.note(&format!("{usable} of {all} questions of {} are usable", path.display()));
         for (count, why) in [
-            (nothing, "questions left out: not closed-ended, without a document that holds the right answer, or failed"),
+            (
+                nothing,
+                "questions left out: not closed-ended, without a document that holds the right answer, or failed",
+            ),
             (unusable, "questions left out: without a factual document, or with fewer than two wrong answers"),
             (left_out, "texts left out: without their answer, or with the right one"),
         ] {

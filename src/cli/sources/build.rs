@@ -96,9 +96,8 @@ impl BenchArgs {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let built = args.bench.options().build(&args.output, &interrupt::listen()?)?;
-    let planted = |(name, estimate): (&String, &SourceEstimate)| {
-        format!("  {name}  {:.2}\n", estimate.agreement.unwrap_or(0.0))
-    };
+    let planted =
+        |(name, estimate): (&String, &SourceEstimate)| format!("  {name}  {:.2}\n", estimate.agreement.unwrap_or(0.0));
     let planted: String = built.oracle.sources.iter().map(planted).collect();
     let (estimate, test) = (built.estimate.len(), built.test.len());
     output::print(&format!("{estimate} questions to estimate from, {test} to test; planted reliabilities:\n{planted}"))
