@@ -3,7 +3,20 @@
 use super::program::{Workspace, moot, run, text};
 use super::sources::{refused, said, shown};
 use moot::eval::record::reader::Record;
+use moot::eval::reproduce::tables;
 use std::fs;
+
+/// Every command that makes a figure of a paper is one that this program has.
+#[test]
+fn commands_of_figures_can_be_typed() {
+    let commands: Vec<&str> = tables().flat_map(|table| table.made_by).copied().collect();
+    assert!(commands.len() > 8);
+    for command in commands {
+        let typed = command.split_whitespace().skip(1).chain(["--help"]);
+        let output = moot(typed).output().unwrap();
+        assert!(output.status.success(), "{command}: {}", text(&output.stderr));
+    }
+}
 
 #[test]
 fn figures_are_written_as_pictures() {
