@@ -73,6 +73,10 @@ pub struct SourceEstimate {
     /// The 95 % bootstrap interval of the weight, over questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
+    /// Of its answers, those that nothing checks: no other source answered the question, and its right answer is not known. The
+    /// estimate takes them for right. Absent in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lone: Option<usize>,
 }
 
 /// Settings of the estimator, as a file of weights keeps them. Files of earlier versions also name the estimator, which is
@@ -93,11 +97,15 @@ pub struct EstimatorSettings {
     /// versions, and where answers that were filtered differently were put together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align: Option<f64>,
+    /// Answers at the sources' mean agreement that are added to each source's, whose answers that nothing checks then do not
+    /// count. Absent, and 0, for the paper's estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shrink: Option<f64>,
 }
 
 impl Default for EstimatorSettings {
     fn default() -> Self {
-        Self { sources: None, iterations: 100, tolerance: 1e-9, resamples: 1000, seed: 0, align: None }
+        Self { sources: None, iterations: 100, tolerance: 1e-9, resamples: 1000, seed: 0, align: None, shrink: None }
     }
 }
 
@@ -111,6 +119,10 @@ pub struct QuestionAnswers {
     pub text: String,
     /// By source.
     pub answers: BTreeMap<String, SourceAnswer>,
+    /// The answer that the weights estimate, or that is known to be right (section 3.3, step 3); absent where no source gave one,
+    /// and in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<String>,
 }
 
 /// What one source answered.
@@ -126,6 +138,9 @@ pub struct SourceAnswer {
     /// The answer whose class this one is in, where the run that was estimated from found them equal by meaning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equal_to: Option<String>,
+    /// Whether the question's gold answers have it, where the estimate used them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub right: Option<bool>,
 }
 
 impl SourceAnswer {
@@ -166,6 +181,8 @@ impl SourceEstimate {
             fault("at most as many answers as questions asked", format!("{} of {}", self.answers, self.asked))
         } else if self.dropped > self.asked {
             fault("at most as many dropped answers as questions asked", format!("{} of {}", self.dropped, self.asked))
+        } else if let Some(lone) = self.lone.filter(|lone| *lone > self.answers) {
+            fault("at most as many answers that nothing checks as answers", format!("{lone} of {}", self.answers))
         } else if low > high || !weights.contains(&low) || !weights.contains(&high) {
             fault("an interval of weights from low to high", format!("[{low:?}, {high:?}]"))
         } else {

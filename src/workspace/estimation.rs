@@ -1,11 +1,12 @@
 //! Weights of sources estimated from records (RA-RAG, section 3.3), or from earlier estimates put together.
 
 use crate::answers::align;
+use crate::answers::grounds::is_choice;
 use crate::error::{MootError, Result};
 use crate::eval::record::Header;
 use crate::eval::record::reader::Record;
 use crate::eval::sources::merge::Gathered;
-use crate::eval::sources::{answers_of, estimate, note_classes};
+use crate::eval::sources::{answers_of, estimate, note_classes, note_gold};
 use crate::files::outputs;
 use crate::protocol::equality::{self, Equality};
 use crate::sources::{EstimatorSettings, QuestionAnswers, SourceWeights};
@@ -14,6 +15,9 @@ use crate::workspace::control::Control;
 use crate::workspace::ranges::share;
 use moot_models::source::sha256_file;
 use std::path::{Path, PathBuf};
+
+/// The largest [`EstimateOptions::shrink`].
+const MOST_PSEUDO: f64 = 1e6;
 
 /// What weights are estimated from, and how. A setting that is `None` is taken from the first file of weights that has
 /// settings, else from the defaults of [`EstimatorSettings`].
@@ -37,6 +41,10 @@ pub struct EstimateOptions {
     pub resamples: Option<usize>,
     /// Seed of the bootstrap.
     pub seed: Option<u64>,
+    /// Gold answers of recorded questions decide which answers are right, where there are some.
+    pub gold: bool,
+    /// Answers at the mean agreement that are added to each source's, 0 or more (see [`EstimatorSettings::shrink`]).
+    pub shrink: Option<f64>,
 }
 
 impl EstimateOptions {
@@ -47,7 +55,7 @@ impl EstimateOptions {
     /// question; a file that cannot be written.
     pub fn estimate(&self, control: &Control) -> Result<SourceWeights> {
         self.check_output()?;
-        self.align.map_or(Ok(()), |align| share("--align", align))?;
+        self.align.map_or(Ok(()), |align| share("--align-threshold", align))?;
         let mut gathered = Gathered::default();
         let before = self.read_weights(&mut gathered, control)?;
         let mut settings = self.settings(before)?;
@@ -64,6 +72,7 @@ impl EstimateOptions {
             settings.align = same.then_some(align);
         }
         self.note(&gathered, &left, control)?;
+        self.note_known(&gathered, control)?;
         let weights = SourceWeights { records: gathered.records, ..estimate(gathered.questions, &settings) };
         weights.write(&self.output)?;
         Ok(weights)
@@ -82,7 +91,11 @@ impl EstimateOptions {
             let why = "with v = N w - 1 no weight would be above 0: expected at least 2";
             return Err(MootError::Usage(format!("--sources {one}: {why}")));
         }
+        if let Some(wrong) = self.shrink.filter(|pseudo| !(0.0..=MOST_PSEUDO).contains(pseudo)) {
+            return Err(MootError::Usage(format!("--shrink {wrong}: expected a number from 0 to {MOST_PSEUDO:e}")));
+        }
         Ok(EstimatorSettings {
+            shrink: self.shrink.or(before.shrink),
             sources: self.sources.or(before.sources),
             iterations: self.iterations.unwrap_or(before.iterations),
             resamples: self.resamples.unwrap_or(before.resamples),
@@ -137,6 +150,9 @@ impl EstimateOptions {
             if equality != Equality::Exact {
                 note_classes(&mut answers, question);
             }
+            if self.gold {
+                note_gold(&mut answers, &question.question);
+            }
             if answers.answers.is_empty() {
                 left.add(question);
             }
@@ -161,13 +177,28 @@ impl EstimateOptions {
         ));
     }
 
+    /// Notes how many questions have known answers; refuses gold that no question has.
+    fn note_known(&self, gathered: &Gathered, control: &Control) -> Result<()> {
+        let known = |question: &&QuestionAnswers| question.answers.values().any(|answer| answer.right.is_some());
+        let (known, all) = (gathered.questions.iter().filter(known).count(), gathered.questions.len());
+        if self.gold && known == 0 {
+            return Err(MootError::Usage(format!("--gold: none of {all} questions with an answer has gold answers")));
+        }
+        if known > 0 {
+            control.note(&format!("gold answers decide {known} of {all} questions"));
+        }
+        Ok(())
+    }
+
     /// Notes what does not count; refuses answers of which none counts.
     fn note(&self, gathered: &Gathered, left: &LeftOut, control: &Control) -> Result<()> {
         let answers = gathered.questions.iter().flat_map(|question: &QuestionAnswers| question.answers.values());
-        let (mut asked, mut dropped, mut counted) = (0, 0, 0);
+        let (mut asked, mut dropped, mut choices, mut counted) = (0, 0, 0, 0);
         for answer in answers {
             asked += 1;
             dropped += usize::from(answer.dropped);
+            let choice = |text: &String| answer.dropped && is_choice(text, &[]);
+            choices += usize::from(answer.answer.as_ref().is_some_and(choice));
             counted += usize::from(answer.counted().is_some());
         }
         if counted == 0 {
@@ -176,7 +207,7 @@ impl EstimateOptions {
                 (0, _) => left.reasons().collect::<Vec<_>>().join(", "),
                 (_, 0) => format!("{asked} replies, all of them unknown or malformed: nothing can be estimated"),
                 _ => format!(
-                    "{asked} replies, {dropped} of them dropped (--align) and the others unknown: nothing can be estimated"
+                    "{asked} replies, {dropped} of them dropped (--align-threshold) and the others unknown: nothing can be estimated"
                 ),
             };
             return Err(MootError::Input {
@@ -192,8 +223,9 @@ impl EstimateOptions {
             control.note(&format!("{count} answers replaced by later ones of the same source to the same question"));
         }
         if dropped > 0 {
+            let choices = if choices > 0 { format!("; {choices} of them are yes or no") } else { String::new() };
             control.note(&format!(
-                "{dropped} of {asked} replies dropped: their words are not in the source's documents (--align)"
+                "{dropped} of {asked} replies dropped: their words are not in the source's documents (--align-threshold){choices}"
             ));
         }
         Ok(())
@@ -235,7 +267,7 @@ fn equality_of(header: &Header) -> Equality {
 /// One line on answers that were filtered differently and are estimated from together.
 fn mixed(first: &str, known: f64, second: &str, other: f64) -> String {
     format!(
-        "answers of {first} were filtered with --align {known}, {second} with --align {other}: they are estimated from together"
+        "answers of {first} were filtered with --align-threshold {known}, {second} with {other}: they are estimated from together"
     )
 }
 

@@ -17,6 +17,7 @@ mod real;
 mod scores;
 mod several;
 mod sources;
+mod sources_figures;
 mod sources_notes;
 mod update;
 mod verify;

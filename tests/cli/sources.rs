@@ -1,11 +1,11 @@
 //! `moot sources`, in processes of its own.
 
-use super::program::{Workspace, moot, run, text};
+use super::program::{moot, run, text};
 use crate::eval::header;
 use moot::eval::datasets;
 use moot::eval::record::Writer;
 use moot::eval::record::reader::Record;
-use moot::question::{Document, Question};
+use moot::question::{Document, Gold, Question};
 use moot::sources::SourceWeights;
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 use std::fs;
@@ -41,17 +41,17 @@ fn record(folder: &TempDir, name: &str, from: usize, lines: &[&str]) -> PathBuf 
     path
 }
 
-fn shown(path: &Path) -> String {
+pub(super) fn shown(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
 /// Standard output and standard error.
-fn said(typed: &[&str]) -> (String, String) {
+pub(super) fn said(typed: &[&str]) -> (String, String) {
     let output = run(moot(["sources"].into_iter().chain(typed.iter().copied())));
     (text(&output.stdout), text(&output.stderr))
 }
 
-fn refused(typed: &[&str]) -> String {
+pub(super) fn refused(typed: &[&str]) -> String {
     let output = moot(["sources"].into_iter().chain(typed.iter().copied())).output().unwrap();
     assert!(!output.status.success(), "{typed:?}");
     text(&output.stderr)
@@ -101,13 +101,13 @@ fn bad_input_is_one_line() {
     assert!(!folder.path().join("u.json").exists());
     let dropped = shown(&record(&folder, "d.jsonl", 0, &["QQ"]));
     let line = refused(&["estimate", &dropped, "-o", &path("u.json")]);
-    assert!(line.contains("2 of them dropped (--align)"), "{line}");
-    said(&["estimate", &dropped, "--align", "0", "-o", &path("d.json")]);
-    let line = refused(&["estimate", &dropped, "--align", "2", "-o", &path("u.json")]);
-    assert!(line.contains("--align 2: expected a number from 0 to 1"), "{line}");
+    assert!(line.contains("2 of them dropped (--align-threshold)"), "{line}");
+    said(&["estimate", &dropped, "--align-threshold", "0", "-o", &path("d.json")]);
+    let line = refused(&["estimate", &dropped, "--align-threshold", "2", "-o", &path("u.json")]);
+    assert!(line.contains("--align-threshold 2: expected a number from 0 to 1"), "{line}");
     let line = refused(&["show", &path("d.json"), "--source", "c"]);
     assert!(line.contains("no source is called \"c\" (known: a, b)"), "{line}");
-    let line = refused(&["estimate", &dropped, "--align", "0", "--sources", "1", "-o", &path("u.json")]);
+    let line = refused(&["estimate", &dropped, "--align-threshold", "0", "--sources", "1", "-o", &path("u.json")]);
     assert!(line.contains("--sources 1: with v = N w - 1 no weight would be above 0: expected at least 2"), "{line}");
     let line = refused(&["build", "--wrong", "1", "-o", &path("bench")]);
     assert!(line.contains("--wrong 1: all liars would tell the same lie") && line.contains("--shared-lie"), "{line}");
@@ -196,12 +196,20 @@ fn the_filter_of_answers_is_kept_in_the_file() {
     // Options that are not typed have the values of the updated file.
     let (out, err) = said(&["estimate", &second, "--update", &path("all.json"), "-o", &path("more.json")]);
     assert!(err.is_empty() && out.contains("b ") && align("more.json") == Some(0.0), "{err}");
-    let (_, err) =
-        said(&["estimate", &second, "--align", "0.9", "--update", &path("all.json"), "-o", &path("mixed.json")]);
-    assert!(err.contains("all.json were filtered with --align 0, those of the records with --align 0.9"), "{err}");
+    let (_, err) = said(&[
+        "estimate",
+        &second,
+        "--align-threshold",
+        "0.9",
+        "--update",
+        &path("all.json"),
+        "-o",
+        &path("mixed.json"),
+    ]);
+    assert!(err.contains("all.json were filtered with --align-threshold 0, those of the records with 0.9"), "{err}");
     let (_, err) = said(&["merge", &path("filtered.json"), &path("all.json"), "-o", &path("merged.json")]);
     assert!(
-        err.contains("filtered.json were filtered with --align 0.9, those of ") && err.contains("--align 0:"),
+        err.contains("filtered.json were filtered with --align-threshold 0.9, those of ") && err.contains("with 0:"),
         "{err}"
     );
     assert_eq!((align("mixed.json"), align("merged.json")), (None, None));
@@ -241,8 +249,8 @@ fn a_report_has_both_tables_or_names_what_is_missing() {
     let (out, _) = said(&["report", &record, "--kappa", "2"]);
     assert!(out.starts_with("No document has a label"), "{out}");
     assert!(out.contains("kappa 2") && out.contains("| 4 | 0 | 2.00 | 0 | 0 % |"), "{out}");
-    let line = refused(&["report", &record, "--align", "2"]);
-    assert!(line.contains("--align 2: expected a number from 0 to 1"), "{line}");
+    let line = refused(&["report", &record, "--align-threshold", "2"]);
+    assert!(line.contains("--align-threshold 2: expected a number from 0 to 1"), "{line}");
 }
 
 #[test]
@@ -278,75 +286,44 @@ fn a_benchmark_is_built_once_and_read_as_a_dataset() {
     assert!(line.contains("--coverage: expected one number, or 5, one for each source; found 2"), "{line}");
 }
 
+/// Gold answers of records decide where they are asked for, and the file keeps what they said.
 #[test]
-fn figures_are_written_as_pictures() {
+fn gold_answers_and_shrinking_are_asked_for() {
     let folder = tempfile::tempdir().unwrap();
-    let path = shown(folder.path());
-    let (out, _) = said(&["simulate", "cost", "--trials", "1", "-o", &path]);
-    assert!(
-        out.contains(
-            "| sources | WMV (paper) | RA-RAG, kappa 4 |\n|---|---|---|\n| 3 | 3.000 ±0.000 | 3.000 ±0.000 |\n"
-        ),
-        "{out}"
-    );
-    let picture = fs::read_to_string(folder.path().join("sources-cost.svg")).unwrap();
-    assert!(picture.starts_with("<svg ") && picture.contains("RA-RAG, kappa 4"));
-}
-
-/// The whole experiment on invented questions: benchmarks, estimate, test, means, charts; the second time nothing is asked.
-#[test]
-fn trials_build_estimate_test_and_draw() {
-    let workspace = Workspace::new();
-    let typed = [
-        "sources",
-        "trials",
-        "-o",
-        "trials",
-        "--vary",
-        "sources",
-        "--at",
-        "3,4",
-        "--trials",
-        "2",
-        "--estimate",
-        "2",
-        "--test",
-        "3",
-        "--model",
-        "tiny.gguf",
-        "--offline",
-        "--kv-memory",
-        "64M",
-    ];
-    let trials = || {
-        let mut command = moot(typed);
-        command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
-        run(command)
-    };
-    let output = trials();
-    let said = text(&output.stdout);
-    assert!(said.contains("Exact match, mean of 2 trials with its 95 % interval"), "{said}");
-    assert!(said.contains("| sources | Oracle WMV | WMV | RA-RAG | kappa-RSS | MV | Naive RAG |"), "{said}");
-    let rows: Vec<&str> = said.lines().filter(|line| line.starts_with("| 3 |") || line.starts_with("| 4 |")).collect();
-    assert_eq!(rows.len(), 4, "a row an x, of exact match and of calls: {said}");
-    // Sources answer alone: MV asks all of them, Naive RAG once.
-    assert!(rows[2].ends_with(r"| 3.000 \[3.000, 3.000\] | 1.000 \[1.000, 1.000\] |"), "{}", rows[2]);
-    assert!(rows[3].ends_with(r"| 4.000 \[4.000, 4.000\] | 1.000 \[1.000, 1.000\] |"), "{}", rows[3]);
-    // Other options are no continuation of these trials.
-    let mut command = moot(typed);
-    command.args(["--mean", "0.9"]).env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
-    let refused = text(&command.output().unwrap().stderr);
-    assert!(refused.contains("expected the benchmark of these options"), "{refused}");
-    for file in ["sources-exact-match.svg", "sources-calls.svg", "sources-calls.csv", "sources-4/trial-2/sources.json"]
-    {
-        assert!(workspace.path(&format!("trials/{file}")).exists(), "{file}");
+    let path = |name: &str| shown(&folder.path().join(name));
+    let plain = record(&folder, "plain.jsonl", 0, &["YYX", "YYX"]);
+    let line = refused(&["estimate", &shown(&plain), "--gold", "-o", &path("w.json")]);
+    assert!(line.contains("--gold: none of 2 questions with an answer has gold answers"), "{line}");
+    let gold = folder.path().join("gold.jsonl");
+    let mut writer = Writer::open(&gold, &header()).unwrap();
+    for mut question in Record::read(&plain).unwrap().questions {
+        question.question.gold = Some(Gold::any_of(["X".to_owned()]));
+        writer.append(&question).unwrap();
     }
-    let weighted = Record::read(&workspace.path("trials/sources-3/trial-1/rrss-4.record.jsonl")).unwrap();
-    assert_eq!(weighted.header.weights.as_ref().unwrap().name, "sources.json");
-    let oracle = Record::read(&workspace.path("trials/sources-3/trial-1/oracle.record.jsonl")).unwrap();
-    assert_eq!(oracle.header.weights.as_ref().unwrap().name, "oracle.json");
-    // Two seeds are two benchmarks.
-    let test = |trial: usize| fs::read(workspace.path(&format!("trials/sources-3/trial-{trial}/test.jsonl"))).unwrap();
-    assert_ne!(test(1), test(2));
-    assert_eq!(text(&trials().stdout), said);
+    let weight = |name: &str, source: &str| {
+        SourceWeights::read(&folder.path().join(name)).unwrap().0.sources[source].weight.unwrap()
+    };
+    // f_align drops a "yes" that no document has, and a line says so.
+    let yes = folder.path().join("yes.jsonl");
+    let mut writer = Writer::open(&yes, &header()).unwrap();
+    for mut question in Record::read(&plain).unwrap().questions {
+        question.calls[0].parsed = Parsed::Answer { answer: Some("Yes".into()), explanation: String::new() };
+        writer.append(&question).unwrap();
+    }
+    let (_, err) = said(&["estimate", &shown(&yes), "-o", &path("yes.json")]);
+    assert!(err.ends_with("(--align-threshold); 2 of them are yes or no\n"), "{err}");
+    let (out, _) = said(&["estimate", &shown(&gold), "-o", &path("without.json")]);
+    assert!(out.contains("dropped  alone\n") && weight("without.json", "a") > weight("without.json", "c"), "{out}");
+    let (_, err) = said(&["estimate", &shown(&gold), "--gold", "-o", &path("with.json")]);
+    assert_eq!(err, "gold answers decide 2 of 2 questions\n");
+    assert!(weight("with.json", "a") < weight("with.json", "c"));
+    // A merge keeps what gold said; shrinking is kept as a setting.
+    let other = shown(&record(&folder, "other.jsonl", 2, &["XXX"]));
+    said(&["estimate", &other, "--shrink", "3", "-o", &path("other.json")]);
+    said(&["merge", &path("other.json"), &path("with.json"), "-o", &path("both.json")]);
+    let (both, _) = SourceWeights::read(&folder.path().join("both.json")).unwrap();
+    assert_eq!(both.settings.unwrap().shrink, Some(3.0));
+    assert!(both.estimator.ends_with("shrunk to the mean by 3, 2 questions with known answers"), "{}", both.estimator);
+    let line = refused(&["estimate", &other, "--shrink", "-1", "-o", &path("w.json")]);
+    assert!(line.contains("--shrink -1: expected a number from 0 to 1e6"), "{line}");
 }

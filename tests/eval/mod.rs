@@ -26,6 +26,7 @@ mod several;
 mod slices;
 mod sources;
 mod sources_built;
+mod sources_checked;
 mod sources_simulated;
 mod sources_tables;
 mod stats;

@@ -7,7 +7,7 @@ use moot::llm::scripted::Scripted;
 use moot::protocol::ctx::{Settings, Tools};
 use moot::protocol::switches::{Typed, Values};
 use moot::protocol::{Built, Ctx, Method, Needs, Row};
-use moot::question::{Conclusion, Question};
+use moot::question::{Conclusion, Document, Question};
 use moot::{MootError, Result};
 use std::collections::HashSet;
 use std::path::Path;
@@ -293,4 +293,32 @@ fn recorded_errors_are_asked_again_on_request_and_the_later_line_counts() {
     let last = text.lines().nth(1).unwrap();
     std::fs::write(&path, format!("{text}{last}\n")).unwrap();
     assert!(Record::read(&path).unwrap_err().to_string().contains("question \"q0\" again, as on line 2"));
+}
+
+/// `f_align` drops "yes" and "no", which no document has; the run counts such answers, and no other dropped one.
+#[test]
+fn dropped_choices_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = |source: &str| Document {
+        source: Some(source.into()),
+        text: "It opened in 1931.".into(),
+        ..Document::default()
+    };
+    let question = Question {
+        id: "q".into(),
+        text: "Is it open?".into(),
+        documents: ["a", "b", "c", "d"].map(document).to_vec(),
+        ..Question::default()
+    };
+    let method = moot::methods::build("ra-rag", &Typed::new()).unwrap();
+    let llm = Scripted::list(["Yes", "no", "1940", "1931"]);
+    let (settings, never) = (Settings::default(), AtomicBool::new(false));
+    let mut writer = Writer::open(&folder.path().join("out.jsonl"), &header()).unwrap();
+    let tools = Tools::new(&llm);
+    let questions = [question];
+    let (questions, method, settings, stop) = (&questions[..], &method, &settings, &never);
+    let run_of = Run { questions, method, tools, settings, in_flight: 1, stop, recorded: None };
+    let ended = run(&run_of, &mut writer, &mut |_| {}).unwrap();
+    assert_eq!((ended.done, ended.calls, ended.dropped_choices), (1, 4, 2));
+    assert_eq!(Progress::sum(&[ended.clone(), ended]).dropped_choices, 4);
 }

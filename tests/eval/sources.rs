@@ -6,19 +6,19 @@ use moot::eval::sources::pairs::{pairs, tail};
 use moot::eval::sources::reliability::Prior;
 use moot::eval::sources::report::Report;
 use moot::eval::sources::simulate::World;
-use moot::eval::sources::{Row, Table, answers_of, estimate, fit, note_classes, winner};
+use moot::eval::sources::{Evidence, Row, Table, answers_of, estimate, fit, note_classes, winner};
 use moot::question::{Answer, Conclusion, Document, Question};
 use moot::sources::{EstimatorSettings, QuestionAnswers, SourceAnswer, SourceEstimate, SourceWeights, VERSION};
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-fn quick() -> EstimatorSettings {
+pub(super) fn quick() -> EstimatorSettings {
     EstimatorSettings { resamples: 0, ..EstimatorSettings::default() }
 }
 
 /// One question a line: what a, b, c, ... answered; `-` is "I don't know", a blank was not asked.
-fn questions(lines: &[&str]) -> Vec<QuestionAnswers> {
+pub(super) fn questions(lines: &[&str]) -> Vec<QuestionAnswers> {
     let question = |(number, line): (usize, &&str)| {
         let said = line.chars().enumerate().filter(|(_, answer)| *answer != ' ');
         let answer = |answer: char| SourceAnswer {
@@ -30,6 +30,7 @@ fn questions(lines: &[&str]) -> Vec<QuestionAnswers> {
             id: format!("q{number}"),
             text: format!("Question {number}?"),
             answers: said.map(|(index, said)| (source(index), answer(said))).collect(),
+            ..QuestionAnswers::default()
         }
     };
     lines.iter().enumerate().map(question).collect()
@@ -39,13 +40,13 @@ pub(super) fn near(found: f64, want: f64) {
     assert!((found - want).abs() < 1e-9, "{found}, wanted {want}");
 }
 
-fn weight(weights: &SourceWeights, source: &str) -> f64 {
+pub(super) fn weight(weights: &SourceWeights, source: &str) -> f64 {
     weights.sources[source].weight.unwrap()
 }
 
 /// Votes of 1: X, X, Y, and a tie that is half right for a and for c; w = 0.625, 1, 0.375. Then X, X, Y, X; w = 0.75, 1,
 /// 0.25; the third iteration changes nothing.
-const THREE: [&str; 4] = ["XXY", "XXY", "XYY", "X-Y"];
+pub(super) const THREE: [&str; 4] = ["XXY", "XXY", "XYY", "X-Y"];
 
 #[test]
 fn the_iteration_is_the_papers() {
@@ -285,7 +286,7 @@ fn with_copies(honest: usize, copies: usize) -> Vec<Row> {
 #[test]
 fn copies_of_a_liar_outvote_the_others_and_the_pairs_show_it() {
     let rows = with_copies(4, 5);
-    let votes = fit(&rows, 9, 9.0, &quick(), None).votes;
+    let votes = fit(&Evidence { rows: &rows, ..Evidence::default() }, 9, 9.0, &quick()).votes;
     let right = rows.iter().filter(|row| winner(row, &votes) == Some(0)).count();
     assert!(right < 20, "{right}");
     let letters =
@@ -339,6 +340,7 @@ fn a_file_of_the_first_form_is_read() {
         (old.replace("0.5", "-3"), "found -3.0"),
         (old.replace("\"answers\": 1", "\"answers\": 99"), "found 99 of 2"),
         (old.replace("\"asked\": 2", "\"asked\": 2, \"dropped\": 3"), "found 3 of 2"),
+        (old.replace("\"asked\": 2", "\"asked\": 2, \"lone\": 2"), "found 2 of 1"),
         (interval(9.0, 1.0), "expected an interval of weights from low to high for \"a\", found [9.0, 1.0]"),
         (interval(-2.0, 1.0), "found [-2.0, 1.0]"),
         (old.replace("1.5", "\"x\""), "expected weights of sources"),

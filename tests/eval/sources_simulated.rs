@@ -4,6 +4,7 @@ use super::sources::near;
 use moot::eval::chart::{Chart, Point, Scale, Series};
 use moot::eval::sources::Row;
 use moot::eval::sources::reliability::{Prior, beta};
+use moot::eval::sources::simulate::changes::{Changes, Setting};
 use moot::eval::sources::simulate::figures::{FIGURES, Figure, Outcome};
 use moot::eval::sources::simulate::{Drawn, FILTERED, UNFILTERED, Way, World};
 use moot::eval::stats::Estimate;
@@ -112,7 +113,7 @@ fn hallucinations_are_shared_at_the_set_rate() {
 
 /// The means of a figure's second line.
 fn mean_of(figure: &Figure, trials: usize, seed: u64) -> Vec<f64> {
-    figure.run(trials, seed).chart.series[1].points.iter().map(|point| point.y.mean).collect()
+    figure.run(trials, seed, &Changes::default()).chart.series[1].points.iter().map(|point| point.y.mean).collect()
 }
 
 #[test]
@@ -122,8 +123,8 @@ fn figures_are_named_once_and_repeat_by_their_seed() {
     names.dedup();
     assert_eq!(names.len(), FIGURES.len());
     let cost: &Figure = FIGURES.iter().find(|figure| figure.name == "cost").unwrap();
-    let first = cost.run(2, 5);
-    assert_eq!(first, cost.run(2, 5));
+    let first = cost.run(2, 5, &Changes::default());
+    assert_eq!(first, cost.run(2, 5, &Changes::default()));
     // No trial of one seed is one of another, in no order: their means differ by more than rounding.
     for (one, other, trials) in [(0, 1, 2), (3, 5, 8), (5, 6, 2)] {
         let (one, other) = (mean_of(cost, trials, one), mean_of(cost, trials, other));
@@ -168,7 +169,7 @@ fn a_picture_is_one_svg_with_its_title_names_and_lines() {
 #[test]
 fn every_x_of_a_figure_sees_the_same_draws() {
     let figure = |name: &str| FIGURES.iter().find(|figure| figure.name == name).unwrap();
-    let kappa = figure("kappa").run(4, 0);
+    let kappa = figure("kappa").run(4, 0, &Changes::default());
     for line in 2..5 {
         let points = &kappa.chart.series[line].points;
         assert!(points.iter().all(|point| point.y == points[0].y), "{points:?}");
@@ -177,10 +178,44 @@ fn every_x_of_a_figure_sees_the_same_draws() {
     assert!(rrss.windows(2).all(|pair| pair[1].y.mean >= pair[0].y.mean - 0.01), "{rrss:?}");
     let margin =
         |outcome: &Outcome| outcome.chart.series[0].points[0].y.high - outcome.chart.series[0].points[0].y.mean;
-    assert!(margin(&kappa) > 0.0 && margin(&figure("kappa").run(1, 0)) == 0.0);
+    assert!(margin(&kappa) > 0.0 && margin(&figure("kappa").run(1, 0, &Changes::default())) == 0.0);
     // Nine sources are three and six more.
     let world = |sources| World { sources, drawn: 9, ..World::default() }.draw(3);
     let (few, all) = (world(3), world(9));
     assert_eq!(few.reliability, all.reliability[..3]);
     assert!(few.test.iter().zip(&all.test).all(|(few, all)| few[..] == all[..3]));
+}
+
+#[test]
+fn settings_of_a_figure_can_be_changed_where_it_has_them() {
+    let figure = |name: &str| FIGURES.iter().find(|figure| figure.name == name).unwrap();
+    let changes = Changes { sources: Some(5), coverage: Some(0.3), kappa: Some(2), ..Changes::default() };
+    let spammers = figure("spammers");
+    assert_eq!(spammers.refuses(&changes), None);
+    assert_eq!(spammers.steps(&changes), [0.0, 1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(spammers.steps(&Changes::default()).len(), 9);
+    assert_eq!(spammers.names(&changes)[2], "RA-RAG, kappa 2");
+    assert!(spammers.titled(&changes).ends_with("; here N 5, r 0.3, kappa 2"), "{}", spammers.titled(&changes));
+    assert_eq!(figure("kappa").steps(&Changes { sources: Some(3), ..Changes::default() }), [1.0, 2.0, 3.0]);
+    // A figure varies its x itself, and spammers and hammers have no mean.
+    assert_eq!(figure("count").refuses(&changes), Some(Setting::Sources));
+    assert_eq!(spammers.refuses(&Changes { mean: Some(0.5), ..Changes::default() }), Some(Setting::Mean));
+    // Fewer documents, fewer right answers; more reliable sources, more of them.
+    let oracle = |changes: Changes| {
+        let outcome = figure("kappa").run(2, 0, &Changes { sources: Some(4), ..changes });
+        outcome.chart.series[4].points[0].y.mean
+    };
+    let usual = oracle(Changes::default());
+    assert!(oracle(Changes { coverage: Some(0.2), ..Changes::default() }) < usual - 0.2);
+    assert!(oracle(Changes { mean: Some(0.9), ..Changes::default() }) > usual + 0.05);
+    // Four sources of which two are selected ask fewer.
+    let asked =
+        |kappa| figure("cost").run(1, 0, &Changes { kappa, ..Changes::default() }).chart.series[1].points[6].y.mean;
+    assert!(asked(Some(1)) < 3.0 && asked(None) > 6.0, "{} {}", asked(Some(1)), asked(None));
+    // A single wrong answer is the shared lie.
+    let share = |wrong| {
+        let changes = Changes { wrong, sources: Some(5), ..Changes::default() };
+        figure("spammers").run(2, 0, &changes).chart.series[1].points[3].y.mean
+    };
+    assert!(share(Some(1)) < share(None), "{} {}", share(Some(1)), share(None));
 }

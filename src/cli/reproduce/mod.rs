@@ -25,6 +25,9 @@ use std::path::{Path, PathBuf};
 pub fn run(args: &Args) -> Result<()> {
     let Some(name) = &args.table else { return output::print(&list()) };
     let table = PaperTable::named(name)?;
+    if table.rows.is_empty() && args.output.is_some() {
+        return Err(elsewhere(table));
+    }
     let reproduction = Reproduction::new(table, args.row.clone(), data(table, &args.data)?, args.options(table))?;
     let folder = args.output.as_deref();
     let mut unanswered = None;
@@ -39,16 +42,26 @@ pub fn run(args: &Args) -> Result<()> {
     output::print(&match args.format {
         Format::Terminal => {
             let numbers = escape::lines(&aligned(&text::cells(&all, &derived)));
-            text::described(&reproduction)? + "\n" + &numbers + &text::footnotes(&all)
+            let described = text::described(&reproduction)?;
+            if table.rows.is_empty() { described } else { described + "\n" + &numbers + &text::footnotes(&all) }
         }
         Format::Markdown => markdown_table(&text::cells(&all, &derived)) + &text::footnotes(&all),
         Format::Csv => csv_rows(&text::cells(&all, &derived))?,
         Format::Json => {
-            let value = json!({ "table": table.name, "numbers": all, "derived": derived });
+            let value = json!({ "table": table.name, "numbers": all, "derived": derived, "made_by": table.made_by });
             format!("{}\n", escape::json(&value.to_string()))
         }
     })?;
     unanswered.map_or(Ok(()), Err)
+}
+
+/// The error of a figure that has no rows to run.
+fn elsewhere(table: &PaperTable) -> MootError {
+    let why = match table.made_by.last() {
+        Some(command) => format!("another command makes it: {command}"),
+        None => table.settings.last().map_or_else(|| "nothing here makes it".to_owned(), |line| (*line).to_owned()),
+    };
+    MootError::Usage(format!("{} has no rows to run into -o: {why}", table.name))
 }
 
 fn list() -> String {

@@ -17,6 +17,11 @@ pub(super) fn described(reproduction: &Reproduction) -> Result<String> {
     let table = reproduction.table();
     let mut text = format!("{}: {}\n", table.paper, table.about);
     table.settings.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+    if table.rows.is_empty() {
+        text.push_str(if table.made_by.is_empty() { "" } else { "Commands\n" });
+        table.made_by.iter().for_each(|command| text.push_str(&format!("  {command}\n")));
+        return Ok(text);
+    }
     text.push_str(&format!(
         "  at most {} new tokens a reply where its method sets no limit of its own (--max-tokens)\n",
         table.max_tokens

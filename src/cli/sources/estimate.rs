@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::workspace::EstimateOptions;
 use std::path::{Path, PathBuf};
 
-/// Estimate weights of sources from recorded runs, without labels (RA-RAG, section 3.3)
+/// Estimate weights of sources from recorded runs, without labels or with some (RA-RAG, section 3.3)
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Records of a method that asks each source or document alone (ra-rag, majority-vote, madam-rag)
@@ -21,8 +21,11 @@ pub(super) struct Args {
     update: Option<PathBuf>,
     /// ROUGE-1 precision against the source's documents below which an answer counts as unknown; 0 drops none [default: that
     /// of the updated file, else 0.9]
-    #[arg(long, value_name = "P", value_parser = values::number::<f64>, allow_negative_numbers = true)]
-    align: Option<f64>,
+    #[arg(long, alias = "align", value_name = "P", value_parser = values::number::<f64>, allow_negative_numbers = true)]
+    align_threshold: Option<f64>,
+    /// Where recorded questions have gold answers, these decide which answers are right
+    #[arg(long)]
+    gold: bool,
     #[command(flatten)]
     settings: SettingsArgs,
 }
@@ -55,6 +58,10 @@ struct SettingsArgs {
     /// Seeds the bootstrap [default: 0]
     #[arg(long, value_name = "N", value_parser = values::whole::<u64>, allow_negative_numbers = true)]
     seed: Option<u64>,
+    /// Shrink weights to the mean: add so many answers of mean agreement to each source's, and leave out the questions that one
+    /// source alone answered [default: 0]
+    #[arg(long, value_name = "ANSWERS", value_parser = values::number::<f64>, allow_negative_numbers = true)]
+    shrink: Option<f64>,
 }
 
 impl SettingsArgs {
@@ -65,6 +72,7 @@ impl SettingsArgs {
             iterations: self.iterations,
             resamples: self.resamples,
             seed: self.seed,
+            shrink: self.shrink,
             ..EstimateOptions::default()
         }
     }
@@ -74,7 +82,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let options = EstimateOptions {
         weights: args.update.iter().cloned().collect(),
         records: args.records.clone(),
-        align: args.align,
+        align: args.align_threshold,
+        gold: args.gold,
         ..args.settings.options(&args.output)
     };
     print(&options.estimate(&interrupt::listen()?)?)

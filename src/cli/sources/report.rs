@@ -30,14 +30,14 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::count, allow_negative_numbers = true)]
     kappa: usize,
     /// ROUGE-1 precision below which `f_align` drops an answer
-    #[arg(long, value_name = "P", default_value_t = align::LEAST, value_parser = values::number::<f64>)]
+    #[arg(long, alias = "align", value_name = "P", default_value_t = align::LEAST, value_parser = values::number::<f64>)]
     #[arg(allow_negative_numbers = true)]
-    align: f64,
+    align_threshold: f64,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let least = args.align;
-    share("--align", least)?;
+    let least = args.align_threshold;
+    share("--align-threshold", least)?;
     let weights = args.source_weights.as_deref().map(SourceWeights::read).transpose()?;
     let mut questions: Vec<QuestionRecord> = Vec::new();
     for path in &args.records {

@@ -4,6 +4,7 @@
 
 use super::answers;
 use super::metric::Tally;
+use crate::answers::align;
 use crate::answers::words::{Level, squad};
 use crate::question::Gold;
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
@@ -15,6 +16,23 @@ use std::collections::HashMap;
 #[must_use]
 pub(crate) fn exact_match(record: &QuestionRecord) -> Option<f64> {
     score(record, |given, alias| f64::from(u8::from(given == alias)))
+}
+
+/// As [`exact_match`], and 1 also where an answer that the vote counted as equal to the concluded one equals an alias: the answer
+/// is right if its class has the right one (RA-RAG, appendix I). Answers of a class are those of calls for documents that support
+/// the conclusion.
+#[must_use]
+pub(crate) fn class_match(record: &QuestionRecord) -> Option<f64> {
+    let own = exact_match(record)?;
+    let (Some(conclusion), Some(gold)) = (&record.conclusion, &record.question.gold) else { return Some(own) };
+    if own > 0.0 || conclusion.malformed || gold.required() == 0 {
+        return Some(own);
+    }
+    let supports = |number| conclusion.answers.iter().any(|answer| answer.supporters.contains(&number));
+    let calls = conclusion.calls.iter().filter_map(|number| record.calls.get(*number));
+    let mut equal = calls.filter(|call| call.document.is_some_and(supports)).filter_map(align::answer).map(squad);
+    let right: Vec<Vec<String>> = gold.aliases().map(squad).collect();
+    Some(f64::from(u8::from(equal.any(|answer| right.contains(&answer)))))
 }
 
 /// The token F1 with the alias that gives the largest, after SQuAD's normalisation; otherwise as [`exact_match`].

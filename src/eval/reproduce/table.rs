@@ -30,6 +30,8 @@ pub struct PaperTable {
     pub derived: &'static [Derived],
     /// How its numbers are drawn, where the paper draws them.
     pub figure: Option<Figure>,
+    /// The commands that make it, where it has no rows.
+    pub made_by: &'static [&'static str],
 }
 
 /// What most tables have in common, for struct updates.
@@ -45,6 +47,7 @@ pub(super) const TABLE: PaperTable = PaperTable {
     rows: &[],
     derived: &[],
     figure: None,
+    made_by: &[],
 };
 
 /// How a figure's numbers are drawn.

@@ -1,7 +1,8 @@
 //! Progress of a run.
 
+use crate::answers::{align, grounds};
 use crate::generation::Usage;
-use crate::transcript::{Parsed, QuestionRecord};
+use crate::transcript::{Event, Parsed, QuestionRecord};
 use std::time::Duration;
 
 /// Progress of a run.
@@ -23,6 +24,8 @@ pub struct Progress {
     pub malformed: usize,
     /// Questions of this run recorded with an error.
     pub errors: usize,
+    /// Answers "yes", "no" and options that the method's own filter dropped, of questions of this run.
+    pub dropped_choices: usize,
     /// Tokens of these calls.
     pub usage: Usage,
     /// Since this run began.
@@ -58,6 +61,7 @@ impl Progress {
             sum.from_journal += one.from_journal;
             sum.malformed += one.malformed;
             sum.errors += one.errors;
+            sum.dropped_choices += one.dropped_choices;
             sum.usage += one.usage;
             sum.elapsed = sum.elapsed.max(one.elapsed);
             sum.stopping |= one.stopping;
@@ -73,8 +77,19 @@ impl Progress {
         self.taken_over += record.calls.iter().filter(|call| call.taken_from.is_some()).count();
         self.malformed += record.calls.iter().filter(|call| call.parsed == Parsed::Malformed).count();
         self.errors += usize::from(record.error.is_some());
+        self.dropped_choices += dropped_choices(record);
         for call in &record.calls {
             self.usage += call.usage;
         }
     }
+}
+
+/// Answers "yes", "no" and options that the method's own filter dropped.
+fn dropped_choices(record: &QuestionRecord) -> usize {
+    let dropped = record.events.iter().filter_map(|event| match event {
+        Event::Fallback { dropped, .. } => dropped.and_then(|number| record.calls.get(number)),
+        _ => None,
+    });
+    let choice = |answer: &&str| grounds::is_choice(answer, &record.question.options);
+    dropped.filter_map(align::answer).filter(choice).count()
 }

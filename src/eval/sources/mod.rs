@@ -4,8 +4,11 @@
 use crate::answers::align::{self, Compared};
 use crate::answers::equality;
 use crate::answers::words::Level;
+use crate::eval::judgement::Outcome;
+use crate::question::{Gold, Question};
 use crate::sources::{EstimatorSettings, QuestionAnswers, SourceAnswer, SourceEstimate, SourceWeights, VERSION};
 use crate::transcript::QuestionRecord;
+use crate::units::plural;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub mod bench;
@@ -20,7 +23,7 @@ pub mod simulate;
 pub mod tables;
 pub mod trials;
 
-pub use iteration::{Fit, Row, fit, winner};
+pub use iteration::{Evidence, Fit, Row, fit, winner};
 
 /// Answers as the estimator sees them: of each question, what each source answered as the number of a class of equal
 /// answers.
@@ -30,6 +33,8 @@ pub struct Table {
     pub sources: Vec<String>,
     /// One a question; an entry a source. `None` is "I don't know" or not asked.
     pub rows: Vec<Row>,
+    /// By question, the classes that are right where its right answers are known ([`SourceAnswer::right`]).
+    pub right: Vec<Option<Vec<u16>>>,
 }
 
 impl Table {
@@ -47,18 +52,58 @@ impl Table {
             let class = |said: &Option<&str>| said.and_then(|_| classes.next()).flatten();
             said.iter().map(class).map(|class| class.and_then(|class| u16::try_from(class).ok())).collect()
         };
-        let rows = questions.iter().map(row).collect();
-        Self { sources, rows }
+        let rows: Vec<Row> = questions.iter().map(row).collect();
+        let right = |(question, row): (&QuestionAnswers, &Row)| {
+            question.answers.values().any(|answer| answer.right.is_some()).then(|| {
+                let is_right = |name: &String| question.answers.get(name).is_some_and(|own| own.right == Some(true));
+                sources.iter().zip(row).filter(|(name, _)| is_right(name)).filter_map(|(_, class)| *class).collect()
+            })
+        };
+        let right = questions.iter().zip(&rows).map(right).collect();
+        Self { sources, rows, right }
+    }
+
+    /// As the estimator takes it.
+    #[must_use]
+    pub fn evidence(&self) -> Evidence<'_> {
+        Evidence { rows: &self.rows, right: &self.right, times: None }
+    }
+
+    /// The first source whose answer to a question is of this class.
+    pub(crate) fn giver(&self, question: usize, class: u16) -> Option<&String> {
+        let giver = self.rows[question].iter().position(|said| *said == Some(class))?;
+        self.sources.get(giver)
+    }
+
+    /// The estimated answer of a question (step 3): the class with the largest sum of `votes`, of the right ones where they are
+    /// known. `None` where no source answered, or none rightly.
+    #[must_use]
+    pub fn estimated(&self, question: usize, votes: &[f64]) -> Option<u16> {
+        let row = &self.rows[question];
+        match &self.right[question] {
+            None => winner(row, votes),
+            Some(right) => {
+                let right: Row = row.iter().map(|said| said.filter(|class| right.contains(class))).collect();
+                winner(&right, votes)
+            }
+        }
     }
 }
 
 /// Estimated weights of the sources of `questions`, with bootstrap intervals, and the answers themselves.
 #[must_use]
-pub fn estimate(questions: Vec<QuestionAnswers>, settings: &EstimatorSettings) -> SourceWeights {
+pub fn estimate(mut questions: Vec<QuestionAnswers>, settings: &EstimatorSettings) -> SourceWeights {
     let table = Table::of(&questions);
+    let evidence = table.evidence();
     let n = settings.sources.unwrap_or(table.sources.len()) as f64;
-    let fit = fit(&table.rows, table.sources.len(), n, settings, None);
-    let intervals = intervals::bootstrap(&table.rows, n, settings);
+    let fit = fit(&evidence, table.sources.len(), n, settings);
+    let intervals = intervals::bootstrap(&evidence, n, settings);
+    let mut lone = vec![0; table.sources.len()];
+    (0..table.rows.len()).filter_map(|question| evidence.lone(question)).for_each(|source| lone[source] += 1);
+    for (at, question) in questions.iter_mut().enumerate() {
+        let giver = table.estimated(at, &fit.votes).and_then(|class| table.giver(at, class));
+        question.estimated = giver.and_then(|giver| question.answers.get(giver)?.compared().map(str::to_owned));
+    }
     let mut sources: BTreeMap<String, SourceEstimate> = BTreeMap::new();
     for (index, name) in table.sources.iter().enumerate() {
         let own: Vec<&SourceAnswer> = questions.iter().filter_map(|question| question.answers.get(name)).collect();
@@ -72,12 +117,13 @@ pub fn estimate(questions: Vec<QuestionAnswers>, settings: &EstimatorSettings) -
                 asked: own.len(),
                 dropped: own.iter().filter(|answer| answer.dropped).count(),
                 interval: intervals[index],
+                lone: Some(lone[index]),
             },
         );
     }
     SourceWeights {
         moot_sources: VERSION,
-        estimator: format!("paper (RA-RAG, section 3.3): N = {n}, at most {} iterations", settings.iterations),
+        estimator: described(n, settings, table.right.iter().flatten().count()),
         records: Vec::new(),
         questions: table.rows.iter().filter(|row| row.iter().any(Option::is_some)).count(),
         iterations: fit.iterations,
@@ -86,6 +132,18 @@ pub fn estimate(questions: Vec<QuestionAnswers>, settings: &EstimatorSettings) -
         settings: Some(*settings),
         answers: questions,
     }
+}
+
+/// The estimator and its settings, for people; `known` questions have known answers.
+fn described(n: f64, settings: &EstimatorSettings, known: usize) -> String {
+    let mut text = format!("paper (RA-RAG, section 3.3): N = {n}, at most {} iterations", settings.iterations);
+    if let Some(pseudo) = settings.shrink.filter(|pseudo| *pseudo > 0.0) {
+        text.push_str(&format!(", shrunk to the mean by {pseudo}"));
+    }
+    if known > 0 {
+        text.push_str(&format!(", {} with known answers", plural(known, "question", "questions")));
+    }
+    text
 }
 
 /// What the sources of one recorded question answered: each document's call in the first round that has calls for single
@@ -106,10 +164,22 @@ pub fn answers_of(record: &QuestionRecord, least: Option<f64>, compared: Compare
         let dropped = answer.as_ref().is_some_and(|answer| !held(answer));
         let known = answers.entry(source).or_default();
         if known.counted().is_none() && (known.answer.is_none() || !dropped) && answer.is_some() {
-            *known = SourceAnswer { answer, dropped, equal_to: None };
+            *known = SourceAnswer { answer, dropped, ..SourceAnswer::default() };
         }
     }
-    QuestionAnswers { id: record.question.id.clone(), text: record.question.text.clone(), answers }
+    QuestionAnswers { id: record.question.id.clone(), text: record.question.text.clone(), answers, estimated: None }
+}
+
+/// Notes which answers are right, by the question's gold answers, where it has some.
+pub fn note_gold(answers: &mut QuestionAnswers, question: &Question) {
+    let known = |gold: &Gold| gold.unanswerable || !gold.answers.is_empty();
+    if !question.gold.as_ref().is_some_and(known) {
+        return;
+    }
+    for own in answers.answers.values_mut() {
+        let outcome = own.answer.as_ref().and_then(|answer| Outcome::of_answers(question, &[answer.clone()], true));
+        own.right = outcome.map(|outcome| outcome == Outcome::Right);
+    }
 }
 
 /// Notes which answers a run of `ra-rag` found equal by meaning: its conclusion lists each answer once, with the documents of

@@ -1,7 +1,7 @@
 //! Report on a file of weights beyond its table: notes, sources that move together, questions that cost a source most.
 
+use super::Table;
 use super::pairs::{self, Pair};
-use super::{Table, winner};
 use crate::sources::{SourceEstimate, SourceWeights};
 
 /// A question on which a source's answer is not the estimated one.
@@ -50,9 +50,9 @@ impl<'a> Report<'a> {
         let unknown = self.weights.unknown_vote();
         let votes: Vec<f64> = self.estimates.iter().map(|estimate| estimate.weight.unwrap_or(unknown)).collect();
         let mut costs = Vec::new();
-        for (row, question) in self.table.rows.iter().zip(&self.weights.answers) {
-            let (Some(own), Some(best)) = (row[index], winner(row, &votes)) else { continue };
-            if own == best {
+        for (at, (row, question)) in self.table.rows.iter().zip(&self.weights.answers).enumerate() {
+            let (Some(own), best) = (row[index], self.table.estimated(at, &votes)) else { continue };
+            if best == Some(own) || self.table.right[at].as_ref().is_some_and(|right| right.contains(&own)) {
                 continue;
             }
             let sum = |class: u16| -> f64 {
@@ -60,14 +60,26 @@ impl<'a> Report<'a> {
                 others.map(|other| votes[other]).sum()
             };
             let text = |class: u16| {
-                let giver = row.iter().position(|said| *said == Some(class)).map(|giver| &self.table.sources[giver]);
+                let giver = self.table.giver(at, class);
                 giver.and_then(|giver| question.answers.get(giver)?.answer.clone()).unwrap_or_default()
             };
-            let margin = sum(best) - sum(own);
-            costs.push(Cost { question: question.text.clone(), own: text(own), estimated: text(best), margin });
+            let margin = best.map_or(0.0, sum) - sum(own);
+            let estimated = best.map_or_else(|| "another answer".to_owned(), text);
+            costs.push(Cost { question: question.text.clone(), own: text(own), estimated, margin });
         }
         costs.sort_by(|a, b| b.margin.total_cmp(&a.margin));
         costs
+    }
+
+    /// A line on a source of whose answers nothing checks half and more, and which the estimate takes for right there.
+    fn alone(&self, name: &str, estimate: &SourceEstimate) -> Option<String> {
+        let shrunk = self.weights.settings.and_then(|settings| settings.shrink).is_some_and(|pseudo| pseudo > 0.0);
+        let lone = estimate.lone.filter(|lone| !shrunk && *lone > 0 && 2 * lone >= estimate.answers)?;
+        let answers = estimate.answers;
+        Some(format!(
+            "{name:?} is alone on {lone} of the {answers} questions that it answered: it agrees with itself there, so its weight \
+             is too high (--shrink leaves them out)"
+        ))
     }
 
     /// Notes on the weights, one line each: sources without a reliable estimate, and sources that depend on each other.
@@ -92,6 +104,7 @@ impl<'a> Report<'a> {
                 }
                 _ => {}
             }
+            notes.extend(self.alone(name, estimate));
         }
         let answering = self.estimates.iter().filter(|estimate| estimate.answers > 0).count();
         for (a, b, pair) in self.pairs() {

@@ -27,7 +27,8 @@ pub(crate) static ROW: Row = Row {
    best `per-source` of each source are retrieved, unfolded. Sources are ordered by weight (`--source-weights`, else 1 each).
 2. The reader answers from the documents of each source alone, in keywords or with unknown (\"I don't know\").
 3. `align`: an answer whose ROUGE-1 precision against its source's documents is below `align-threshold` is dropped and counts
-   as unknown, which is recorded; so does a malformed reply.
+   as unknown, which is recorded; so does a malformed reply. So \"yes\" and \"no\" are dropped where its documents do not have
+   the word.
 4. `variant`: `rrss` asks down the order until `kappa` sources have given an answer, as many at once as are still needed; `rss`
    asks the `kappa` heaviest; `wmv`, `mv` (votes of 1) and `oracle` (planted weights) ask all; `naive-rag` reads the best
    `pool` documents at once; `naive-llm` reads none.

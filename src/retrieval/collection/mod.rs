@@ -11,7 +11,7 @@ mod store;
 pub use postgresql::{Postgres, Table};
 pub use push::{Pushed, push};
 pub use qdrant::{Address, Qdrant};
-pub use store::{Contents, Found, Store};
+pub use store::{Contents, Found, Order, Store};
 
 use crate::error::Result;
 use crate::llm::remote::Patience;
@@ -20,6 +20,9 @@ use crate::retrieval::fold;
 use crate::retrieval::passage::{Embedder, Retriever, RetrieverIdentity, Side, Wanted};
 use std::sync::Arc;
 use store::{MOST, check};
+
+/// The difference from 1 that the length of a normalised vector may have.
+const ROUNDING: f32 = 0.01;
 
 /// Whether `name` is the address of a collection rather than a folder.
 #[must_use]
@@ -56,6 +59,17 @@ impl Collection {
     pub fn open(store: Box<dyn Store>, embedder: Arc<dyn Embedder>, exact: bool) -> Result<Self> {
         let contents = store.contents()?;
         check(store.as_ref(), &contents, embedder.dimension(), embedder.identity())?;
+        if contents.order == Ok(Order::Cosine) {
+            let probe = embedder.embed(&["a"], Side::Query)?;
+            let length = probe.iter().map(|x| x * x).sum::<f32>().sqrt();
+            if (length - 1.0).abs() > ROUNDING {
+                let other = "orders by cosine, which is another order than by dot product for this embedder";
+                let hint = "moot index push makes a collection with Dot";
+                return Err(
+                    store.unusable(format!("the collection {other}: its vectors have length {length:.2} ({hint})"))
+                );
+            }
+        }
         let exact = exact || !contents.approximate;
         Ok(Self { store, embedder, exact, contents })
     }

@@ -71,12 +71,23 @@ pub trait Store: Send + Sync {
 pub struct Contents {
     /// Numbers of a vector; `Err` describes vectors of another kind.
     pub dimension: std::result::Result<u64, String>,
+    /// How a search orders vectors; `Err` names another distance.
+    pub order: std::result::Result<Order, String>,
     /// The embedder of all vectors, where the collection has one.
     pub embedder: Option<String>,
     /// False where filling it was begun and did not end.
     pub finished: bool,
     /// Searches may miss some of the best, unless they are exact.
     pub approximate: bool,
+}
+
+/// How a search orders vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// By dot product.
+    Dot,
+    /// By cosine: the order of dot products for vectors of length 1 alone.
+    Cosine,
 }
 
 /// A passage that was found.
@@ -96,6 +107,10 @@ pub(super) fn check(store: &dyn Store, contents: &Contents, dimension: usize, em
         let found = contents.dimension.as_ref().map_or_else(Clone::clone, |size| format!("vectors of {size}"));
         let found = escape::excerpt(&found);
         return Err(store.unusable(format!("the collection has {found}, the embedder makes {dimension} ({embedder})")));
+    }
+    if let Err(other) = &contents.order {
+        let (other, hint) = (escape::excerpt(other), "moot index push makes one with Dot");
+        return Err(store.unusable(format!("the collection's distance is {other}, expected Dot or Cosine ({hint})")));
     }
     match contents.embedder.as_deref().filter(|by| *by != embedder) {
         Some(by) => {

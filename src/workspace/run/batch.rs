@@ -12,6 +12,7 @@ use crate::files;
 use crate::llm::Llm;
 use crate::protocol::ctx::Tools;
 use crate::transcript::QuestionRecord;
+use crate::units::plural;
 use crate::workspace::control::Control;
 use crate::workspace::opened::Workspace;
 use crate::workspace::plan::Plan;
@@ -124,6 +125,12 @@ fn note_end(error: &MootError, batch: &[Recording], writers: &[Writer], progress
 fn report(recording: &Recording, progress: Progress, control: &Control) -> Result<RunReport> {
     if let Some(line) = recording.unknown_sources()? {
         control.note(&line);
+    }
+    if progress.dropped_choices > 0 {
+        let answers = plural(progress.dropped_choices, "answer", "answers");
+        control.note(&format!(
+            "{answers} such as \"yes\" and \"no\" dropped by f_align: documents seldom have these words (--no-align keeps them)"
+        ));
     }
     let unanswered = match record_file::answered(&recording.output) {
         Err(error @ MootError::Unanswered { .. }) => Some(error),

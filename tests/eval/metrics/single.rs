@@ -1,9 +1,9 @@
 //! SQuAD's metrics, yes/no questions and multiple choice, by hand.
 
-use super::{answered, is, of};
+use super::{answered, is, of, over};
 use moot::answers::words::squad;
 use moot::question::{Gold, Label};
-use moot::transcript::{CallRecord, Parsed};
+use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 
 /// As `normalize_answer` of SQuAD's evaluation script 1.1 gives them.
 #[test]
@@ -137,6 +137,33 @@ fn answers_of_one_source_are_right_planted_or_hallucinated() {
         assert!(of("answer-planted", &record).is_none(), "no document is labelled misinfo");
         is("answer-hallucinated", &[&record], if given.is_empty() || given == ["Lenn"] { 0.0 } else { 1.0 });
     }
+}
+
+/// RA-RAG's table 9: the concluded answer is right if its class has the right one.
+#[test]
+fn an_answer_is_right_by_its_class() {
+    let mut record = answered("x", &[], &[], &["in the second season"]);
+    record.question.gold = Some(Gold::any_of(["Season two".to_owned()]));
+    let call = |number: usize, document: usize, answer: &str| CallRecord {
+        number,
+        document: Some(document),
+        parsed: Parsed::Answer { answer: Some(answer.into()), explanation: String::new() },
+        ..record.calls[0].clone()
+    };
+    let calls = vec![call(0, 0, "in the second season"), call(1, 1, "season two"), call(2, 2, "season six")];
+    record.calls = calls;
+    let of = |record: &mut QuestionRecord, supporters: &[usize], calls: &[usize]| {
+        let conclusion = record.conclusion.as_mut().unwrap();
+        (conclusion.answers[0].supporters, conclusion.calls) = (supporters.to_vec(), calls.to_vec());
+        is("squad-em", &[&*record], 0.0);
+        over("class-em", &[&*record]).unwrap()
+    };
+    assert_eq!(of(&mut record, &[0, 1], &[0, 1, 2]), 1.0);
+    assert_eq!(of(&mut record, &[0], &[0, 1, 2]), 0.0, "of another class");
+    assert_eq!(of(&mut record, &[0, 1], &[0, 2]), 0.0, "not counted by the vote");
+    record.conclusion.as_mut().unwrap().malformed = true;
+    is("class-em", &[&record], 0.0);
+    is("class-em", &[&answered("x", &["Lenn"], &[], &["Lenn"])], 1.0);
 }
 
 /// Multi-LLM verification's table 6.

@@ -3,7 +3,7 @@
 use super::super::index::{WordEmbedder, build, passages, small};
 use moot::fault::RemoteFault;
 use moot::question::Passage;
-use moot::retrieval::collection::{Contents, Found, Pushed, Store, push};
+use moot::retrieval::collection::{Contents, Found, Order, Pushed, Store, push};
 use moot::retrieval::index::{Index, Storage, full_text};
 use moot::retrieval::{Embedder, Side, Wanted};
 use moot::{MootError, Result};
@@ -34,7 +34,9 @@ impl Store for Shelf {
         let mut made = self.made.lock().unwrap();
         assert_eq!(made.is_some(), exists);
         let dimension = Ok(dimension as u64);
-        *made = Some(Contents { dimension, embedder: Some(embedder.into()), finished: false, approximate: false });
+        let order = Ok(Order::Dot);
+        *made =
+            Some(Contents { dimension, order, embedder: Some(embedder.into()), finished: false, approximate: false });
         Ok(())
     }
     fn count(&self) -> Result<u64> {

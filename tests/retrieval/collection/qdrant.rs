@@ -203,6 +203,42 @@ fn a_collection_of_another_length_is_refused() {
     assert!(refused.to_string().ends_with("the collection has vectors of 768, the embedder makes 4 (letters)"));
 }
 
+/// Vectors of twice the length.
+struct Long;
+
+impl Embedder for Long {
+    fn embed(&self, texts: &[&str], side: Side) -> moot::Result<Vec<f32>> {
+        Ok(Letters.embed(texts, side)?.iter().map(|x| 2.0 * x).collect())
+    }
+
+    fn dimension(&self) -> usize {
+        4
+    }
+
+    fn identity(&self) -> &str {
+        "long"
+    }
+}
+
+/// By cosine the order is that of dot products for normalised vectors alone; other distances have another order.
+#[test]
+fn a_collection_of_another_distance_is_refused() {
+    let by = |distance: &str, embedder: Arc<dyn Embedder>| {
+        let settings = SOUND.replace("Dot", distance);
+        let (base, _) = serve(move |_| ("200 OK".into(), settings.clone()));
+        Collection::open(store(&base, None), embedder, false).err().map(|error| error.to_string())
+    };
+    assert_eq!((by("Dot", Arc::new(Letters)), by("Cosine", Arc::new(Letters))), (None, None));
+    assert_eq!(by("Dot", Arc::new(Long)), None);
+    let long = by("Cosine", Arc::new(Long)).unwrap();
+    assert!(long.contains("orders by cosine") && long.contains("length 2.00") && !long.contains('\n'), "{long}");
+    for distance in ["Euclid", "Manhattan", "Another"] {
+        let said = by(distance, Arc::new(Letters)).unwrap();
+        let expected = format!("the collection's distance is {distance}, expected Dot or Cosine (moot index push");
+        assert!(said.contains(&expected) && !said.contains('\n'), "{said}");
+    }
+}
+
 #[test]
 fn a_missing_server_is_reported_at_once() {
     let said = open("http://127.0.0.1:1", None, false).err().unwrap().to_string();

@@ -14,6 +14,14 @@ const CHANGES: &str = "effect of the debate: replies of round 2 and later agains
 
 pub(super) const ROWS: &[Metric] = &[
     share!(
+        "class-em",
+        More,
+        Calls,
+        "squad-em, or 1 where an answer that the vote counted as equal to the concluded one equals an alias",
+        "RA-RAG, appendix I: right if the answer's cluster has the right one",
+        single::class_match
+    ),
+    share!(
         "answer-planted",
         Less,
         Calls,

@@ -4,6 +4,7 @@ mod conflictscore;
 mod drag;
 mod madam_rag;
 mod ra_rag;
+mod ra_rag_figures;
 mod verification;
 
 use super::table::PaperTable;
@@ -11,5 +12,5 @@ use super::table::PaperTable;
 /// Every table, in the order of the papers.
 pub fn all() -> impl Iterator<Item = &'static PaperTable> {
     let first = madam_rag::TABLES.iter().chain(&drag::TABLES).chain(&conflictscore::TABLES);
-    first.chain(&verification::TABLES).chain(&ra_rag::TABLES)
+    first.chain(&verification::TABLES).chain(&ra_rag::TABLES).chain(&ra_rag_figures::FIGURES)
 }

@@ -1,5 +1,7 @@
 //! The table of simulated figures: the paper's shapes, and copies among sources.
 
+use super::changes::Setting::{self, Coverage, Kappa, Mean, Sources, Wrong};
+use super::changes::{Changes, KAPPA_OF_PAPER};
 use super::{FILTERED, Reader, UNFILTERED, Way, World};
 use crate::eval::chart::{Chart, Point, Scale, Series};
 use crate::eval::sources::reliability::Prior;
@@ -18,8 +20,10 @@ pub struct Figure {
     pub paper: &'static str,
     /// What the x axis shows.
     pub x: &'static str,
-    /// Each x.
-    pub at: &'static [f64],
+    /// The values of x.
+    at: Steps,
+    /// The settings that may be changed.
+    takes: &'static [Setting],
     /// The lines: their names, ways to answer, and the readers that the world of this line has, where it has others.
     lines: &'static [Line],
     /// The world at an x.
@@ -29,9 +33,21 @@ pub struct Figure {
 }
 
 struct Line {
+    /// A name that ends in "kappa" is followed by its number.
     name: &'static str,
-    way: fn(f64) -> Way,
+    /// By x and kappa.
+    way: fn(f64, usize) -> Way,
     readers: Option<(Reader, Reader)>,
+}
+
+/// The values of x.
+#[derive(Clone, Copy)]
+enum Steps {
+    Listed(&'static [f64]),
+    /// From no spammer to all sources but one.
+    Spammers,
+    /// From 1 to all sources.
+    Kappas,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -40,25 +56,24 @@ enum Shown {
     Asked,
 }
 
-const fn of(name: &'static str, way: fn(f64) -> Way) -> Line {
+const fn of(name: &'static str, way: fn(f64, usize) -> Way) -> Line {
     Line { name, way, readers: None }
 }
 
-const MV: Line = of("MV", |_| Way::Mv);
-const WMV: Line = of("WMV (paper)", |_| Way::Wmv);
-const RRSS: Line = of("RA-RAG, kappa 4", |_| Way::Rrss(4));
-const ORACLE: Line = of("oracle WMV", |_| Way::Oracle);
+const MV: Line = of("MV", |_, _| Way::Mv);
+const WMV: Line = of("WMV (paper)", |_, _| Way::Wmv);
+const RRSS: Line = of("RA-RAG, kappa", |_, kappa| Way::Rrss(kappa));
+const ORACLE: Line = of("oracle WMV", |_, _| Way::Oracle);
 
 const COUNTS: &[f64] = &[3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
-const SPAMMERS: &[f64] = &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
-const KAPPAS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
+const COPIES: &[f64] = &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
 
 /// Section 5.3: MV, weights estimated from filtered and from unfiltered answers, and the oracle; all vote on filtered answers.
 const ALIGN: &[Line] = &[
-    Line { name: "MV", way: |_| Way::Mv, readers: Some((FILTERED, FILTERED)) },
-    Line { name: "weights with f_align", way: |_| Way::Wmv, readers: Some((FILTERED, FILTERED)) },
-    Line { name: "weights without", way: |_| Way::Wmv, readers: Some((UNFILTERED, FILTERED)) },
-    Line { name: "oracle WMV", way: |_| Way::Oracle, readers: Some((FILTERED, FILTERED)) },
+    Line { name: "MV", way: |_, _| Way::Mv, readers: Some((FILTERED, FILTERED)) },
+    Line { name: "weights with f_align", way: |_, _| Way::Wmv, readers: Some((FILTERED, FILTERED)) },
+    Line { name: "weights without", way: |_, _| Way::Wmv, readers: Some((UNFILTERED, FILTERED)) },
+    Line { name: "oracle WMV", way: |_, _| Way::Oracle, readers: Some((FILTERED, FILTERED)) },
 ];
 
 /// Section 5.3: four spammers of coverage 0.1 and one hammer.
@@ -82,8 +97,9 @@ pub static FIGURES: &[Figure] = &[
         title: "Right answers by number of sources, Beta(3, 2)",
         paper: "figures 2 and 7",
         x: "sources",
-        at: COUNTS,
-        lines: &[MV, WMV, RRSS, of("kappa-RSS, kappa 4", |_| Way::Rss(4)), ORACLE],
+        at: Steps::Listed(COUNTS),
+        takes: &[Coverage, Mean, Wrong, Kappa],
+        lines: &[MV, WMV, RRSS, of("kappa-RSS, kappa", |_, kappa| Way::Rss(kappa)), ORACLE],
         world: |x| World { sources: x as usize, drawn: 9, ..World::default() },
         shown: Shown::Right,
     },
@@ -92,7 +108,8 @@ pub static FIGURES: &[Figure] = &[
         title: "Right answers by spammers among nine sources",
         paper: "figure 4",
         x: "spammers",
-        at: SPAMMERS,
+        at: Steps::Spammers,
+        takes: &[Sources, Coverage, Wrong, Kappa],
         lines: &[MV, WMV, RRSS, ORACLE],
         world: |x| World { prior: Prior::SpammerHammer(x as usize), ..World::default() },
         shown: Shown::Right,
@@ -102,10 +119,11 @@ pub static FIGURES: &[Figure] = &[
         title: "Right answers by kappa, nine sources, Beta(3, 2)",
         paper: "figure 5",
         x: "kappa",
-        at: KAPPAS,
+        at: Steps::Kappas,
+        takes: &[Sources, Coverage, Mean, Wrong],
         lines: &[
-            of("kappa-RRSS", |x| Way::Rrss(x as usize)),
-            of("kappa-RSS", |x| Way::Rss(x as usize)),
+            of("kappa-RRSS", |x, _| Way::Rrss(x as usize)),
+            of("kappa-RSS", |x, _| Way::Rss(x as usize)),
             MV,
             WMV,
             ORACLE,
@@ -118,7 +136,8 @@ pub static FIGURES: &[Figure] = &[
         title: "Sources asked for a question, Beta(3, 2)",
         paper: "figure 6",
         x: "sources",
-        at: COUNTS,
+        at: Steps::Listed(COUNTS),
+        takes: &[Coverage, Mean, Wrong, Kappa],
         lines: &[WMV, RRSS],
         world: |x| World { sources: x as usize, drawn: 9, ..World::default() },
         shown: Shown::Asked,
@@ -128,7 +147,8 @@ pub static FIGURES: &[Figure] = &[
         title: "Four spammers of coverage 0.1, one hammer of 0.6",
         paper: "table 2, with the error rates of table 1",
         x: "questions to estimate from",
-        at: &[50.0, 100.0, 200.0, 400.0, 800.0],
+        at: Steps::Listed(&[50.0, 100.0, 200.0, 400.0, 800.0]),
+        takes: &[Wrong],
         lines: ALIGN,
         world: |x| World { questions: (x as usize, 1400), ..ONE_HAMMER },
         shown: Shown::Right,
@@ -138,7 +158,8 @@ pub static FIGURES: &[Figure] = &[
         title: "The same, 800 questions, by what sources hallucinate alike",
         paper: "table 2, with the error rates of table 1",
         x: "share of hallucinations that all sources share",
-        at: &[0.0, 0.2, 0.4, 0.6, 0.8, 1.0],
+        at: Steps::Listed(&[0.0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+        takes: &[Wrong],
         lines: ALIGN,
         world: |x| World { questions: (800, 1400), shared: x, ..ONE_HAMMER },
         shown: Shown::Right,
@@ -148,7 +169,8 @@ pub static FIGURES: &[Figure] = &[
         title: "As by spammers, where all liars share one lie",
         paper: "none; the case that collapses",
         x: "spammers",
-        at: SPAMMERS,
+        at: Steps::Spammers,
+        takes: &[Sources, Coverage, Kappa],
         lines: &[MV, WMV, RRSS, ORACLE],
         world: |x| World { prior: Prior::SpammerHammer(x as usize), wrong: 1, ..World::default() },
         shown: Shown::Right,
@@ -158,7 +180,8 @@ pub static FIGURES: &[Figure] = &[
         title: "Four sources of Beta(3, 2) and copies of a liar",
         paper: "none; own case",
         x: "copies of one liar",
-        at: SPAMMERS,
+        at: Steps::Listed(COPIES),
+        takes: &[Sources, Coverage, Mean, Wrong, Kappa],
         lines: &[MV, WMV, RRSS, ORACLE],
         world: |x| World { sources: 4, copies: x as usize, ..World::default() },
         shown: Shown::Right,
@@ -168,7 +191,8 @@ pub static FIGURES: &[Figure] = &[
         title: "Four sources of Beta(3, 2), five copies that sometimes differ",
         paper: "none; own case",
         x: "share of answers that a copy repeats",
-        at: &[0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0],
+        at: Steps::Listed(&[0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0]),
+        takes: &[Sources, Coverage, Mean, Wrong, Kappa],
         lines: &[MV, WMV, RRSS, ORACLE],
         world: |x| World { sources: 4, copies: 5, fidelity: x, ..World::default() },
         shown: Shown::Right,
@@ -207,18 +231,48 @@ fn estimate(values: &[f64]) -> Estimate {
 impl Figure {
     /// The names of the lines.
     #[must_use]
-    pub fn names(&self) -> Vec<&'static str> {
-        self.lines.iter().map(|line| line.name).collect()
+    pub fn names(&self, changes: &Changes) -> Vec<String> {
+        let kappa = changes.kappa.unwrap_or(KAPPA_OF_PAPER);
+        let name = |line: &Line| match line.name.ends_with(" kappa") {
+            true => format!("{} {kappa}", line.name),
+            false => line.name.to_owned(),
+        };
+        self.lines.iter().map(name).collect()
+    }
+
+    /// The settings that are changed and that this figure varies itself, or does not have.
+    #[must_use]
+    pub fn refuses(&self, changes: &Changes) -> Option<Setting> {
+        changes.all().map(|(setting, _)| setting).find(|setting| !self.takes.contains(setting))
+    }
+
+    /// The title, with what is changed.
+    #[must_use]
+    pub fn titled(&self, changes: &Changes) -> String {
+        let changed: Vec<String> =
+            changes.all().map(|(setting, value)| format!("{} {value}", setting.symbol())).collect();
+        if changed.is_empty() { self.title.to_owned() } else { format!("{}; here {}", self.title, changed.join(", ")) }
+    }
+
+    /// Each x.
+    #[must_use]
+    pub fn steps(&self, changes: &Changes) -> Vec<f64> {
+        let (first, last) = match self.at {
+            Steps::Listed(steps) => return steps.to_vec(),
+            Steps::Spammers => (0, changes.apply((self.world)(0.0)).sources.saturating_sub(1)),
+            Steps::Kappas => (1, changes.apply((self.world)(0.0)).sources),
+        };
+        (first..=last).map(|x| x as f64).collect()
     }
 
     /// Runs `trials` trials, each with a seed of its own; every line and every x sees the same draws as far as their worlds allow.
     #[must_use]
-    pub fn run(&self, trials: usize, seed: u64) -> Outcome {
+    pub fn run(&self, trials: usize, seed: u64, changes: &Changes) -> Outcome {
         let mut series: Vec<Series> = (0..self.lines.len()).map(|index| Series { index, points: Vec::new() }).collect();
         let mut collapsed = Vec::new();
-        for &x in self.at {
+        for x in self.steps(changes) {
             let reached: Vec<Vec<f64>> =
-                (0..trials).into_par_iter().map(|trial| self.trial(x, seed_of(seed, trial))).collect();
+                (0..trials).into_par_iter().map(|trial| self.trial(x, seed_of(seed, trial), changes)).collect();
             for (line, series) in series.iter_mut().enumerate() {
                 let of_line: Vec<f64> = reached.iter().map(|trial| trial[line]).collect();
                 series.points.push(Point { x, y: estimate(&of_line) });
@@ -237,15 +291,16 @@ impl Figure {
     }
 
     /// The share or the number that each line reached in one trial.
-    fn trial(&self, x: f64, seed: u64) -> Vec<f64> {
+    fn trial(&self, x: f64, seed: u64, changes: &Changes) -> Vec<f64> {
+        let kappa = changes.kappa.unwrap_or(KAPPA_OF_PAPER);
         let mut reached = vec![0.0; self.lines.len()];
         let mut done = vec![false; self.lines.len()];
         while let Some(first) = done.iter().position(|done| !done) {
             let readers = self.lines[first].readers;
             let same: Vec<usize> = (0..self.lines.len()).filter(|&line| self.lines[line].readers == readers).collect();
-            let world = (self.world)(x);
+            let world = changes.apply((self.world)(x));
             let drawn = World { readers: readers.unwrap_or(world.readers), ..world }.draw(seed);
-            let ways: Vec<Way> = same.iter().map(|&line| (self.lines[line].way)(x)).collect();
+            let ways: Vec<Way> = same.iter().map(|&line| (self.lines[line].way)(x, kappa)).collect();
             for (line, found) in same.into_iter().zip(drawn.reach(&ways)) {
                 reached[line] = if self.shown == Shown::Right { found.right } else { found.asked };
                 done[line] = true;

@@ -1,11 +1,12 @@
 //! Simulated sources: what they answer is drawn, so no model is needed (RA-RAG, section 4 without documents).
 
-use super::iteration::{Row, fit, winner};
+use super::iteration::{Evidence, Row, fit, winner};
 use super::reliability::{Prior, SPAMMER};
 use crate::sources::EstimatorSettings;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+pub mod changes;
 pub mod figures;
 
 /// How a reader answers by what it reads: shares of right answers, of the planted wrong answer of misinformation, and of "I
@@ -205,7 +206,7 @@ impl Drawn {
     pub fn reach(&self, ways: &[Way]) -> Vec<Reached> {
         let settings = EstimatorSettings { resamples: 0, ..EstimatorSettings::default() };
         let (sources, n) = (self.reliability.len(), self.reliability.len() as f64);
-        let estimated = fit(&self.estimate, sources, n, &settings, None).votes;
+        let estimated = fit(&Evidence { rows: &self.estimate, ..Evidence::default() }, sources, n, &settings).votes;
         let reached = |way: &Way| match way {
             Way::Mv => self.test(&vec![1.0; sources], Select::All),
             Way::Wmv => self.test(&estimated, Select::All),

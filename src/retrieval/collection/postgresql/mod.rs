@@ -9,7 +9,7 @@ mod table;
 
 pub use table::Table;
 
-use super::store::{Contents, Found, Store};
+use super::store::{Contents, Found, Order, Store};
 use crate::error::{MootError, Result};
 use crate::fault::RemoteFault;
 use crate::llm::remote::fault::{Again, Fault};
@@ -154,6 +154,8 @@ impl Store for Postgres {
         };
         Ok(Contents {
             dimension: size.ok_or_else(|| format!("a column of {}", kind.unwrap_or_default())),
+            // Statements order by the operator of dot products.
+            order: Ok(Order::Dot),
             embedder: Some(comment.moot_embedder),
             finished: comment.finished,
             approximate: row.get(3),

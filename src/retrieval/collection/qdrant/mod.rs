@@ -159,7 +159,8 @@ impl Store for Qdrant {
     fn contents(&self) -> Result<Contents> {
         let what = ("the collection", "its settings at /result/config/params/vectors");
         let told: Answer<Collection> = self.ask(what, MAX_VALUES, &Method::GET, "", None)?;
-        Ok(Contents { dimension: told.result.dimension(), embedder: None, finished: true, approximate: true })
+        let (dimension, order) = (told.result.dimension(), told.result.order());
+        Ok(Contents { dimension, order, embedder: None, finished: true, approximate: true })
     }
 
     /// With indexes for filters by source and date.

@@ -1,7 +1,7 @@
 //! Passages as points of a collection, and filters in Qdrant's syntax.
 
 use crate::question::{Origin, Passage};
-use crate::retrieval::collection::store::days;
+use crate::retrieval::collection::store::{Order, days};
 use crate::retrieval::passage::Filter;
 use crate::unicode;
 use serde::Deserialize;
@@ -48,9 +48,23 @@ struct Params {
 struct Vectors {
     /// Absent where the collection has vectors under names.
     size: Option<u64>,
+    distance: Option<String>,
 }
 
 impl Collection {
+    /// How it orders vectors.
+    ///
+    /// # Errors
+    /// A distance whose order is never that of dot products: it is named.
+    pub(super) fn order(&self) -> Result<Order, String> {
+        match self.config.params.vectors.distance.as_deref() {
+            // Vectors under names have no distance here, and are refused for their names.
+            None | Some("Dot") => Ok(Order::Dot),
+            Some("Cosine") => Ok(Order::Cosine),
+            Some(other) => Err(other.to_owned()),
+        }
+    }
+
     /// Numbers of a vector; what is there instead where vectors have names.
     pub(super) fn dimension(&self) -> Result<u64, String> {
         self.config.params.vectors.size.ok_or_else(|| "vectors under names".to_owned())
