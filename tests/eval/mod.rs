@@ -24,6 +24,7 @@ mod runner;
 mod scores;
 mod several;
 mod slices;
+mod slices_ramdocs;
 mod sources;
 mod sources_built;
 mod sources_simulated;
