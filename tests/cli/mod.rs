@@ -4,6 +4,7 @@ mod again;
 mod bad_input;
 mod conflict;
 mod conflict_correct;
+mod conflict_docs;
 mod conflict_weights;
 mod contradictions;
 mod corpus;

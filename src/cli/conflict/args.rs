@@ -61,6 +61,9 @@ pub struct Args {
     /// Switches of the method conflict-score.
     #[command(flatten)]
     pub switches: Switches,
+    /// A folder of your own prompts, named as by `moot prompts list`
+    #[arg(long, value_name = "DIR")]
+    pub prompts: Option<PathBuf>,
     /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = values::whole::<u64>)]
     #[arg(allow_negative_numbers = true)]
@@ -113,6 +116,7 @@ impl Args {
         let method = MethodOptions {
             name: Some(ROW.name.to_owned()),
             switches: self.switches.typed()?,
+            prompts: self.prompts.clone(),
             seed: self.seed,
             free_form: self.free_form,
             ..MethodOptions::default()
