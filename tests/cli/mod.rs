@@ -15,6 +15,7 @@ mod parts;
 pub(crate) mod program;
 mod prompts;
 mod real;
+mod reproduce;
 mod scores;
 mod several;
 mod sources;
