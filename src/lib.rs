@@ -30,7 +30,8 @@
 //! The result is a [`QuestionRecord`](transcript::QuestionRecord): the conclusion, every call with its prompt, reply and seed,
 //! and what happened beside the calls. With [`RunOptions`](workspace::RunOptions) a plan answers a dataset instead
 //! ([`Workspace::run`]) and writes such records to a file. A [`Control`](workspace::Control) stops the work and receives notes and
-//! progress; an [`Observer`](workspace::Observer) receives each call as it is answered. `examples/face.rs` is a whole program.
+//! progress; an [`Observer`](workspace::Observer) receives each call as it is answered. `examples/face.rs` is a whole program,
+//! `examples/claims.rs` another one, which checks the claims of a text ([`Workspace::conflict`]).
 //!
 //! Errors name an option as the command line does; [`workspace::field_of`] has its field:
 //!

@@ -3,7 +3,7 @@
 
 use super::score::{Neither, Scores, scores};
 use crate::protocol::labelling::decomposer::ROLE;
-use crate::question::{ClaimRelation, DocumentLabel, JudgedClaim, LabelFault, Quote};
+use crate::question::{ClaimRelation, DocumentLabel, JudgedClaim, LabelFault, Passage, Quote};
 use crate::transcript::{Event, QuestionRecord};
 use crate::units::plural;
 use serde::Serialize;
@@ -54,6 +54,9 @@ pub struct Source {
     /// Its position in the corpus, for a retrieved passage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<String>,
+    /// Near-copies of it that count as one document with it, by title or file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<String>,
     /// All of it.
     #[serde(skip)]
     pub text: String,
@@ -118,9 +121,11 @@ pub struct Unsupported {
 }
 
 impl Source {
-    /// Its publisher, date, address and position, as far as they are known.
-    pub fn details(&self) -> impl Iterator<Item = &str> {
-        [&self.source, &self.date, &self.url, &self.position].into_iter().flatten().map(String::as_str)
+    /// Its publisher, date, address, position and copies, as far as they are known.
+    pub fn details(&self) -> impl Iterator<Item = String> {
+        let copies = (!self.copies.is_empty()).then(|| format!("with its copies {}", self.copies.join(", ")));
+        let known = [&self.source, &self.date, &self.url, &self.position].into_iter().flatten().cloned();
+        known.chain(copies)
     }
 }
 
@@ -245,6 +250,7 @@ fn answers(record: &QuestionRecord) -> Vec<String> {
 }
 
 fn source((index, document): (usize, &crate::question::Document)) -> Source {
+    let copy = |copy: &Passage| copy.title.as_ref().unwrap_or(&copy.origin.file).clone();
     Source {
         number: index + 1,
         name: document.name.clone(),
@@ -252,6 +258,7 @@ fn source((index, document): (usize, &crate::question::Document)) -> Source {
         date: document.date.clone(),
         url: document.url.clone(),
         position: document.origin.as_ref().map(ToString::to_string),
+        copies: document.copies.iter().map(copy).collect(),
         text: document.text.clone(),
     }
 }

@@ -129,7 +129,7 @@ fn quote(assessment: &Assessment, evidence: &Evidence) -> String {
 
 /// A document, folded up, with its quotes marked.
 fn source(assessment: &Assessment, document: &Source) -> String {
-    let details: Vec<String> = document.details().map(text).collect();
+    let details: Vec<String> = document.details().map(|detail| text(&detail)).collect();
     let evidence = assessment.claims.iter().flat_map(|claim| claim.supporters.iter().chain(&claim.contradictors));
     let quotes = evidence.filter(|evidence| evidence.document == document.number);
     let ranges = quotes.filter_map(|evidence| Some(evidence.quote.as_ref()?.characters.clone()));

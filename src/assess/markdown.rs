@@ -35,7 +35,7 @@ pub fn page(assessment: &Assessment) -> String {
     }
     page.push_str("## Documents\n\n");
     for document in &assessment.documents {
-        let details: Vec<String> = document.details().map(inline).collect();
+        let details: Vec<String> = document.details().map(|detail| inline(&detail)).collect();
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
         let _ = writeln!(page, "{}. {}{details}", document.number, inline(&document.name));
     }

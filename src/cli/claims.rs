@@ -156,7 +156,7 @@ fn scores(assessment: &Assessment) -> String {
 }
 
 fn source(document: &Source, columns: usize) -> String {
-    let details: Vec<String> = document.details().map(printable).collect();
+    let details: Vec<String> = document.details().map(|detail| printable(&detail)).collect();
     let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
     block(&format!("{} {}{details}", document.number, printable(&document.name)), 2, columns, Style::new())
 }

@@ -13,12 +13,13 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   moot lab slices ramdocs.jsonl --kind imbalance -o imbalance.jsonl
+  moot lab slices ambigdocs.json --kind ramdocs -o ramdocs-like.jsonl
   moot lab slices contraqa.json ambigdocs.json --kind detection -o conflictbench.jsonl
   moot lab slices TruthfulQA.csv --documents found.jsonl --kind binary -o two-options.jsonl
   moot run imbalance.jsonl -o madam.jsonl
   moot score madam.jsonl --slice imbalance-1v1 --slice imbalance-1v2 --slice imbalance-1v3";
 
-/// Build a dataset of controlled conflicts: unequal support for two right answers, or growing misinformation
+/// Build a dataset of controlled conflicts: unequal support, growing misinformation, or both with noise as in RAMDocs
 ///
 /// Needs documents that are labelled correct or misinfo with the answer that they support, as in RAMDocs. Prints how many
 /// questions qualify, and why the others do not.

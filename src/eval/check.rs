@@ -3,6 +3,7 @@
 use crate::answers::words::Level;
 use crate::eval::datasets::Dataset;
 use crate::question::{Document, Gold, Question};
+use crate::units::plural;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
@@ -48,10 +49,7 @@ struct Fault {
 }
 
 const FAULTS: &[Fault] = &[
-    Fault {
-        what: "a wrong answer equals a right one: no reply can have exact match 1",
-        has: |q| pairs(q).any(|(right, wrong)| Level::Scored.equal(right, wrong)),
-    },
+    Fault { what: "a wrong answer equals a right one: no reply can have exact match 1", has: contradictory },
     Fault {
         what: "a wrong answer is within a right one: the right answer counts as wrong too (em; em-equal does not)",
         has: |q| {
@@ -110,6 +108,19 @@ impl Check {
             problems: found.chain([twice]).filter(|problem| !problem.questions.is_empty()).collect(),
         }
     }
+}
+
+/// A line on the questions that list a right answer among the wrong ones; `None` where there are none.
+#[must_use]
+pub fn contradictory_line<'a>(questions: impl IntoIterator<Item = &'a Question>) -> Option<String> {
+    let count = questions.into_iter().filter(|question| contradictory(question)).count();
+    let questions = plural(count, "question lists", "questions list");
+    (count > 0).then(|| format!("{questions} a right answer among the wrong ones too (moot lab check says which)"))
+}
+
+/// A right answer is also a wrong one.
+fn contradictory(question: &Question) -> bool {
+    pairs(question).any(|(right, wrong)| Level::Scored.equal(right, wrong))
 }
 
 /// Right answers of a question, each with its aliases.

@@ -2,7 +2,8 @@
 //! datasets.
 //!
 //! A face (the command line, a server, a program) does three things: it fills [`PlanOptions`], opens the plan, and shows what
-//! [`Watch`] and an [`Observer`] receive. `examples/face.rs` is one, and uses this module alone.
+//! [`Watch`] and an [`Observer`] receive. `examples/face.rs` is one, and uses this module alone; so does `examples/claims.rs`,
+//! which checks the claims of a text.
 //!
 //! Work that answers no question has options of its own: [`IndexOptions`] build, extend and update an index,
 //! [`IndexSearchOptions`] search one, [`PushOptions`] put it on a server of vectors, [`VerifyOptions`] make the calls of a
@@ -78,5 +79,8 @@ pub(crate) use spelling::SPELLINGS;
 pub use spelling::{field_of, field_of_message};
 pub use verification::VerifyOptions;
 
+pub use crate::assess::assessment::Evidence;
+pub use crate::assess::{Assessment, Neither};
 pub use crate::protocol::ctx::{Observer, Silent};
+pub use crate::question::{Document, Question};
 pub use crate::transcript::CallRecord;

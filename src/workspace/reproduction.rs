@@ -1,6 +1,7 @@
 //! A paper's table made here: its rows run on the datasets that are given, and read from their records.
 
 use crate::error::{MootError, Result};
+use crate::eval::check::contradictory_line;
 use crate::eval::computed_slices;
 use crate::eval::datasets::{self, Dataset};
 use crate::eval::record::reader::Record;
@@ -194,6 +195,9 @@ impl Reproduction {
             dataset.sample(count, run.sample_seed);
         }
         dataset.questions.truncate(run.limit.unwrap_or(usize::MAX));
+        if let Some(line) = contradictory_line(&dataset.questions) {
+            control.note(&format!("note: {}: {line}", needed.name));
+        }
         Ok(dataset)
     }
 

@@ -1,8 +1,9 @@
 //! `moot score` for people: the rows that matter, their meaning, and how wide the table is.
 
-use super::program::{moot, run, text};
+use super::program::{THREE, Workspace, moot, run, text};
 use crate::eval::{answered, header};
 use moot::eval::record::Writer;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A record of `questions`, of which every third is answered wrongly from `wrong` on.
@@ -155,4 +156,27 @@ fn an_answer_beside_the_right_one_is_reported() {
     assert!(lines[1].ends_with("-> 1931 (right)"), "{list}");
     assert!(lines[2].contains("(partly; gold: 1931; wrong: 1932)"), "{list}");
     assert!(said(&["q0"]).contains("Gold  right, and 1 more\n"), "{}", said(&["q0"]));
+}
+
+/// No reply to such a question can be right: run and score say so, as `moot lab check` does.
+#[test]
+fn a_right_answer_that_is_also_wrong_is_told() {
+    let workspace = Workspace::new();
+    let set = fs::read_to_string(THREE).unwrap();
+    let both = set.replace("\"wrong_answers\": [\"Jonas Peet\"]", "\"wrong_answers\": [\"ilse marrow\"]");
+    assert_ne!(both, set);
+    for (name, content, wanted) in [("clean", set, false), ("both", both, true)] {
+        fs::write(workspace.path(&format!("{name}.jsonl")), content).unwrap();
+        let (set, out) = (format!("{name}.jsonl"), format!("{name}-out.jsonl"));
+        let mut answered = moot(["run", &set, "-o", &out, "--method", "closed-book", "--max-tokens", "8"]);
+        answered.args(["--model", "tiny.gguf", "--offline", "--kv-memory", "64M"]);
+        let here = |mut command: std::process::Command| {
+            command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
+            text(&run(command).stderr)
+        };
+        let line = "1 question lists a right answer among the wrong ones too";
+        let (ran, scored) = (here(answered), here(moot(["score", &out])));
+        assert_eq!(ran.lines().filter(|said| said.contains(line)).count(), usize::from(wanted), "{ran}");
+        assert_eq!(scored.contains(&format!("note: {out}: {line}")), wanted, "{scored}");
+    }
 }

@@ -24,6 +24,7 @@ mod runner;
 mod scores;
 mod several;
 mod slices;
+mod slices_ramdocs;
 mod sources;
 mod sources_built;
 mod sources_checked;
@@ -45,7 +46,12 @@ pub(crate) fn header() -> Header {
     Header {
         moot_record: VERSION,
         program: "moot 0.1.0".into(),
-        dataset: Some(DatasetIdentity { name: "some.jsonl".into(), sha256: "ab".repeat(32), questions: 3 }),
+        dataset: Some(DatasetIdentity {
+            name: "some.jsonl".into(),
+            sha256: "ab".repeat(32),
+            questions: 3,
+            titled: false,
+        }),
         method: "echo".into(),
         label: None,
         preset: None,

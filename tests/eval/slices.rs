@@ -121,6 +121,21 @@ fn two_answers_that_fit_are_found_among_several() {
     }
 }
 
+/// An answer with three documents that overlaps with every other one is passed over for another with three.
+#[test]
+fn another_answer_with_three_documents_is_tried() {
+    let mut asked = mill();
+    for text in ["Built in 1884 or 1901.", "In 1884 or 1901, they say.", "The mill: 1884 or 1901."] {
+        asked.documents.push(document("correct", "1884 or 1901", text));
+    }
+    asked.gold.as_mut().unwrap().answers.push(vec!["1884 or 1901".into()]);
+    for seed in 0..20 {
+        let built = build("imbalance", &asked, seed);
+        assert_eq!(built.qualified, 1, "{seed}: {:?}", built.left_out);
+        assert_eq!(labels(&built.items[2]), ["correct 1884", "correct 1884", "correct 1884", "correct 1901"]);
+    }
+}
+
 #[test]
 fn no_text_occurs_twice_in_an_item() {
     let mut twice = mill();

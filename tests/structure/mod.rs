@@ -207,14 +207,17 @@ fn a_module_with_modules_is_in_their_folder() {
     assert_eq!(beside_their_folders(folder.path()), [folder.path().join("a.rs")]);
 }
 
-/// The example of a face needs no module but `workspace`, which has all that a face fills and receives.
+/// The examples of faces need no module but `workspace`, which has all that a face fills and receives.
 #[test]
-fn the_example_of_a_face_uses_the_workspace_alone() {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/face.rs")).unwrap();
-    let word = |path: &str| path.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-    let used: BTreeSet<String> = text.split("moot::").skip(1).map(word).collect();
-    assert_eq!(used, BTreeSet::from(["Result", "workspace"].map(str::to_owned)));
-    assert!(text.lines().count() <= 60, "{} lines: expected at most 60", text.lines().count());
+fn the_examples_of_faces_use_the_workspace_alone() {
+    for (name, used) in [("face", &["Result", "workspace"][..]), ("claims", &["MootError", "Result", "workspace"])] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/{name}.rs"));
+        let text = fs::read_to_string(path).unwrap();
+        let word = |path: &str| path.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+        let found: BTreeSet<String> = text.split("moot::").skip(1).map(word).collect();
+        assert_eq!(found, used.iter().map(|&name| name.to_owned()).collect(), "{name}");
+        assert!(text.lines().count() <= 60, "{name}: {} lines: expected at most 60", text.lines().count());
+    }
 }
 
 /// Modules of `cli` that its subcommands share.

@@ -125,6 +125,8 @@ class Source:
     """Its address."""
     position: str | None = None
     """Where a passage of a corpus stands."""
+    copies: list[str] = field(default_factory=list)
+    """Near-copies that count as one document with it."""
 
 
 @dataclass(frozen=True)

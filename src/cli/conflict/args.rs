@@ -60,6 +60,9 @@ pub struct Args {
     /// Switches of the method conflict-score.
     #[command(flatten)]
     pub switches: Switches,
+    /// A folder of your own prompts, named as by `moot prompts list`
+    #[arg(long, value_name = "DIR")]
+    pub prompts: Option<PathBuf>,
     /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = values::whole::<u64>)]
     #[arg(allow_negative_numbers = true)]
@@ -111,6 +114,7 @@ impl Args {
     pub(super) fn options(&self) -> Result<PlanOptions> {
         let method = MethodOptions {
             switches: self.switches.typed()?,
+            prompts: self.prompts.clone(),
             seed: self.seed,
             free_form: self.free_form,
             ..MethodOptions::default()

@@ -59,8 +59,10 @@ fn documents(args: &Args) -> Result<Vec<Document>> {
     }
     let given = given::load(&args.docs)?;
     given.skipped.iter().for_each(|skipped| anstream::eprintln!("skipped {}", printable(skipped)));
-    given.notes.iter().for_each(|note| anstream::eprintln!("note {}", printable(note)));
-    Ok(given.documents)
+    // Copies would each count as a supporter or a contradictor.
+    let (documents, copies) = given::folded(given.documents);
+    given.notes.iter().chain(&copies).for_each(|note| anstream::eprintln!("note {}", printable(note)));
+    Ok(documents)
 }
 
 /// The text of a file or of standard input.

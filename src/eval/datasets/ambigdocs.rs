@@ -14,9 +14,11 @@ pub(super) const ROW: Row = Row {
     read,
     bare_nan: false,
     merge: false,
+    titled: true,
 };
 
-/// Every document's answer is required; documents of one answer count once.
+/// Every document's answer is required; documents of one answer count once. Titles stand before texts, which often do not name
+/// their entity.
 fn read(item: &Item) -> Result<Question> {
     let object = &item.object;
     let text = object.full_string("question")?;

@@ -14,6 +14,7 @@ pub(super) const ROW: Row = Row {
     read,
     bare_nan: false,
     merge: false,
+    titled: false,
 };
 
 /// The kind of each evidence, and its field on Hugging Face and in the authors' scripts.

@@ -15,6 +15,7 @@ pub(super) const ROW: Row = Row {
     read,
     bare_nan: true,
     merge: true,
+    titled: false,
 };
 
 /// One page; those of one query become one question.

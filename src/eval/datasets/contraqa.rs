@@ -18,6 +18,7 @@ pub(super) const ROW: Row = Row {
     read,
     bare_nan: false,
     merge: false,
+    titled: false,
 };
 
 fn read(item: &Item) -> Result<Question> {

@@ -103,6 +103,16 @@ pub(super) fn bounded(question: Question) -> Question {
     Question { documents, ..question }
 }
 
+/// `question` with the title of each document before its text, unless the text begins with it.
+pub(super) fn titled(mut question: Question) -> Question {
+    for document in &mut question.documents {
+        if let Some(title) = document.title.as_ref().filter(|title| !document.text.starts_with(title.as_str())) {
+            document.text = format!("{title} {}", document.text);
+        }
+    }
+    question
+}
+
 /// Names documents by number where they have no name, and tells those of one name apart by their number.
 pub(super) fn named(mut documents: Vec<Document>) -> Vec<Document> {
     let mut uses: HashMap<String, usize> = HashMap::new();

@@ -16,6 +16,7 @@ pub(super) const ROW: Row = Row {
     read,
     bare_nan: false,
     merge: false,
+    titled: false,
 };
 
 /// Any golden answer is right. `metadata` has the set's own fields, its paragraphs among them; they are not read.

@@ -13,6 +13,7 @@ pub(super) const ROW: Row = Row {
     read,
     bare_nan: false,
     merge: false,
+    titled: false,
 };
 
 const LABELS: [(&str, ClaimRelation); 3] = [

@@ -14,6 +14,7 @@ pub(super) const ROW: Row = Row {
     read,
     bare_nan: false,
     merge: false,
+    titled: false,
 };
 
 /// A passage marked in `pert_lbls` gives two documents, the original and its counterfactual version; the others one.

@@ -154,7 +154,7 @@ pub fn load_with(path: &Path, options: &Options) -> Result<Dataset> {
     let row = options.row.map_or_else(|| detect(path, form, options.skip_bad), Ok)?;
     let mut gathered = Gathered::default();
     for item in input::items(path, form, row.bare_nan)? {
-        let added = item.and_then(|item| gathered.add(row, fields::bounded((row.read)(&item)?.composed()), &item));
+        let added = item.and_then(|item| gathered.add(row, question(row, &item)?, &item));
         match added {
             Err(e) if options.skip_bad => gathered.skipped.push(e.to_string()),
             other => other?,
@@ -173,8 +173,15 @@ pub fn load_with(path: &Path, options: &Options) -> Result<Dataset> {
         return Err(MootError::Input { path: path.into(), line: None, expected: "a question".into(), found });
     }
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let identity = DatasetIdentity { name, sha256: sha256_file(path)?, questions: questions.len() };
+    let sha256 = sha256_file(path)?;
+    let identity = DatasetIdentity { name, sha256, questions: questions.len(), titled: row.titled };
     Ok(Dataset { identity, format: row.name, questions, skipped })
+}
+
+/// The question of an item, as methods are given it.
+fn question(row: &Row, item: &Item) -> Result<Question> {
+    let question = (row.read)(item)?.composed();
+    Ok(fields::bounded(if row.titled { fields::titled(question) } else { question }))
 }
 
 /// The items of a file in any of the forms that datasets have, whatever their fields.

@@ -17,6 +17,7 @@ pub(super) const IRCOT: Row = Row {
     read: ircot,
     bare_nan: false,
     merge: false,
+    titled: false,
 };
 
 pub(super) const HOTPOTQA: Row = Row {
@@ -28,6 +29,7 @@ pub(super) const HOTPOTQA: Row = Row {
     read: published,
     bare_nan: false,
     merge: false,
+    titled: false,
 };
 
 pub(super) const TWO_WIKI: Row = Row {
@@ -39,6 +41,7 @@ pub(super) const TWO_WIKI: Row = Row {
     read: published,
     bare_nan: false,
     merge: false,
+    titled: false,
 };
 
 /// The label of a paragraph.

@@ -17,6 +17,7 @@ pub(super) const ROW: Row = Row {
     read,
     bare_nan: true,
     merge: false,
+    titled: false,
 };
 
 /// The annotated answers, with the letters of the contexts that support each (A is the first).

@@ -25,4 +25,7 @@ pub struct Row {
     /// Items of the same id are documents of one question, which are named once all are read; otherwise a second one is
     /// an error.
     pub merge: bool,
+    /// Titles are put before the texts of documents, as RAMDocs has them: the title alone tells which entity a text is about.
+    /// [`DatasetIdentity`](crate::eval::record::DatasetIdentity) records it.
+    pub titled: bool,
 }

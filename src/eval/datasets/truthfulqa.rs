@@ -13,6 +13,7 @@ pub(super) const ROW: Row = Row {
     read,
     bare_nan: false,
     merge: false,
+    titled: false,
 };
 
 /// The best answer is the first alias. The first wrong answer is the one that binary choice takes: the file of January 2025 names

@@ -137,6 +137,9 @@ pub struct DatasetIdentity {
     pub sha256: String,
     /// Questions in it.
     pub questions: usize,
+    /// Titles were put before the texts of its documents.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub titled: bool,
 }
 
 /// Whether the file at `path` begins as a record does.

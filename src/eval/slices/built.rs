@@ -1,6 +1,6 @@
 //! Built items, and the generator that draws them.
 
-use crate::question::Question;
+use crate::question::{Document, Gold, Question};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
@@ -36,4 +36,27 @@ pub(super) fn random(kind: &str, seed: u64, id: &str) -> ChaCha8Rng {
         hash.update(text.as_bytes());
     }
     ChaCha8Rng::from_seed(hash.finalize().into())
+}
+
+/// An item of `question` called `name`, which is also its slice: numbered documents, and answers all of which are required.
+pub(super) fn item(
+    question: &Question,
+    name: &str,
+    documents: impl Iterator<Item = Document>,
+    right: &[&str],
+    wrong: &[&str],
+) -> Question {
+    let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let mut documents: Vec<Document> = documents.collect();
+    for (number, document) in documents.iter_mut().enumerate() {
+        document.name = format!("document {}", number + 1);
+    }
+    Question {
+        id: format!("{}-{name}", question.id),
+        text: question.text.clone(),
+        documents,
+        gold: Some(Gold::all_of(owned(right), owned(wrong))),
+        slices: vec![name.to_owned()],
+        ..Question::default()
+    }
 }

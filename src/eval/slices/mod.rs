@@ -1,23 +1,26 @@
 //! Datasets of controlled conflicts, built from labelled documents: how evidence is spread over right answers (MADAM-RAG,
-//! section 6.2, Figure 4a), and how much misinformation there is (section 6.3, Figure 4b).
+//! section 6.2, Figure 4a), how much misinformation there is (section 6.3, Figure 4b), and both with noise as in RAMDocs
+//! (section 3).
 //!
-//! One question of the source gives one item for each level, with the same documents as far as the levels allow, so levels
+//! For a figure, one question of the source gives one item for each level, with the same documents as far as the levels allow, so levels
 //! differ in nothing else. Each item names its level as a slice: `moot score --slice` prints the figure.
 
 pub mod binary;
 mod built;
 mod detection;
+mod evidence;
+mod ramdocs;
 
 use crate::answers::words::Level;
 use crate::error::{MootError, Result};
 use crate::question::{Document, Gold, Label, Question};
 pub use built::Slices;
-use built::random;
+use built::{item, random};
+use evidence::{Supported, overlap, supported, without_repeats};
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
-use std::borrow::Borrow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 /// A row of [`KINDS`].
 pub struct Kind {
@@ -54,6 +57,12 @@ pub static KINDS: &[Kind] = &[
         build: Build::Each(misinfo),
     },
     Kind {
+        name: ramdocs::NAME,
+        about: "1 to 3 right answers with 1 to 3 documents each, 0 to 2 documents of misinformation and 0 to 2 of noise",
+        source: "MADAM-RAG, section 3 and Figure 5 (RAMDocs)",
+        build: Build::All(ramdocs::build),
+    },
+    Kind {
         name: detection::NAME,
         about: "claims with and without a conflict between documents",
         source: "ConflictScore, section 4.2 and appendix A (ConflictBench)",
@@ -87,7 +96,7 @@ impl Kind {
     }
 
     /// Builds the items of `questions`, which are the set `part`. Answers, documents and their order are drawn by `seed` and the
-    /// question's id; only `detection` takes documents of other questions.
+    /// question's id; only `detection` and `ramdocs` take documents of other questions.
     #[must_use]
     pub fn build(&self, part: &str, questions: &[Question], seed: u64) -> Slices {
         let build = match self.build {
@@ -108,66 +117,23 @@ impl Kind {
     }
 }
 
-/// Right answers that documents support, each with its documents, in random order.
-struct Supported<'a> {
-    answer: &'a str,
-    documents: Vec<&'a Document>,
-}
-
-const NO_GOLD: &str = "no list of right answers that are all required";
-const FEW_ANSWERS: &str = "fewer than two right answers that a document labelled correct supports";
-
-/// Documents count for the first right answer that their label equals after normalisation. Answers and documents are shuffled.
-fn supported<'a>(
-    question: &'a Question,
-    random: &mut ChaCha8Rng,
-) -> std::result::Result<Vec<Supported<'a>>, &'static str> {
-    let gold = question.gold.as_ref().filter(|gold| gold.all_required && !gold.unanswerable).ok_or(NO_GOLD)?;
-    let mut answers: Vec<Supported<'a>> = Vec::new();
-    for aliases in &gold.answers {
-        let of_it = |document: &&Document| {
-            let label = document.label.as_ref().filter(|label| label.kind == "correct");
-            label.is_some_and(|label| aliases.iter().any(|alias| Level::Scored.equal(alias, &label.answer)))
-        };
-        let Some(answer) = aliases.first() else { continue };
-        let known = answers.iter().any(|other| Level::Scored.equal(other.answer, answer));
-        let mut documents: Vec<&Document> = question.documents.iter().filter(of_it).collect();
-        without_repeats(&mut documents);
-        documents.shuffle(random);
-        if !known && !documents.is_empty() {
-            answers.push(Supported { answer, documents });
-        }
-    }
-    answers.shuffle(random);
-    if answers.len() < 2 { Err(FEW_ANSWERS) } else { Ok(answers) }
-}
-
-/// Keeps the first of documents with the same text: a copy would be no further support.
-fn without_repeats<T: Borrow<Document>>(documents: &mut Vec<T>) {
-    let mut texts: HashSet<String> = HashSet::new();
-    documents.retain(|document| texts.insert(document.borrow().text.clone()));
-}
-
-/// Whether one of the two gives the other, so that no reply could be right (or wrong) about one alone.
-fn overlap(a: &str, b: &str) -> bool {
-    Level::Scored.contains(a, b) || Level::Scored.contains(b, a)
-}
-
 /// Section 6.2: 1 document against 1, 2 and 3.
 fn imbalance(question: &Question, random: &mut ChaCha8Rng) -> std::result::Result<Vec<Question>, &'static str> {
     const MOST: usize = 3;
     let answers = supported(question, random)?;
-    let many = answers.iter().find(|answer| answer.documents.len() >= MOST);
-    let many = many.ok_or("no right answer with three documents")?;
-    let one = answers.iter().find(|answer| answer.answer != many.answer && !overlap(answer.answer, many.answer));
-    let one = one.ok_or("no second right answer that neither contains the first nor is contained in it")?;
+    let well_supported = || answers.iter().filter(|answer| answer.documents.len() >= MOST);
+    well_supported().next().ok_or("no right answer with three documents")?;
+    let apart =
+        |many: &Supported<'_>, one: &Supported<'_>| one.answer != many.answer && !overlap(one.answer, many.answer);
+    let pair = well_supported().find_map(|many| Some((many, answers.iter().find(|one| apart(many, one))?)));
+    let (many, one) = pair.ok_or("no second right answer that neither contains the first nor is contained in it")?;
     let chosen: Vec<Document> =
         [one.documents[0]].into_iter().chain(many.documents[..MOST].iter().copied()).cloned().collect();
     let order = shuffled(chosen.len(), random);
     let level = |count: usize| {
         // The lone document, and the first `count` of the others.
         let documents = order.iter().filter(|&&index| index <= count).map(|&index| chosen[index].clone());
-        item(question, &format!("imbalance-1v{count}"), documents, [one.answer, many.answer], &[])
+        item(question, &format!("imbalance-1v{count}"), documents, &[one.answer, many.answer], &[])
     };
     Ok((1..=MOST).map(level).collect())
 }
@@ -215,7 +181,7 @@ fn misinfo(question: &Question, random: &mut ChaCha8Rng) -> std::result::Result<
     let order = shuffled(chosen.len(), random);
     let level = |count: usize| {
         let documents = order.iter().filter(|&&index| index < 2 + count).map(|&index| chosen[index].clone());
-        item(question, &format!("misinfo-{count}"), documents, [a.answer, b.answer], &[wrong])
+        item(question, &format!("misinfo-{count}"), documents, &[a.answer, b.answer], &[wrong])
     };
     Ok((0..=MOST).map(level).collect())
 }
@@ -243,27 +209,6 @@ fn exchanged(document: &Document, right: &str, wrong: &str) -> Option<Document> 
     text.push_str(&document.text[from..]);
     let label = Some(Label { kind: "misinfo".into(), answer: wrong.to_owned() });
     (from > 0).then(|| Document { text, label, ..document.clone() })
-}
-
-fn item(
-    question: &Question,
-    slice: &str,
-    documents: impl Iterator<Item = Document>,
-    right: [&str; 2],
-    wrong: &[&str],
-) -> Question {
-    let mut documents: Vec<Document> = documents.collect();
-    for (number, document) in documents.iter_mut().enumerate() {
-        document.name = format!("document {}", number + 1);
-    }
-    Question {
-        id: format!("{}-{slice}", question.id),
-        text: question.text.clone(),
-        documents,
-        gold: Some(Gold::all_of(right.map(str::to_owned), wrong.iter().map(|&text| text.to_owned()).collect())),
-        slices: vec![slice.to_owned()],
-        ..Question::default()
-    }
 }
 
 /// An item in the form of `docs/data.md`, which every command reads.

@@ -74,9 +74,16 @@ pub fn fold(found: Vec<Hit>) -> Vec<Hit> {
 /// first.
 #[must_use]
 pub(crate) fn groups(texts: &[&str]) -> Vec<Vec<usize>> {
+    let untitled: Vec<(&str, Option<&str>)> = texts.iter().map(|&text| (text, None)).collect();
+    titled_groups(&untitled)
+}
+
+/// As [`groups`], of texts with their titles: short ones are copies only if no two titles differ.
+#[must_use]
+pub(crate) fn titled_groups(texts: &[(&str, Option<&str>)]) -> Vec<Vec<usize>> {
     let mut groups: Vec<(Voice, Vec<usize>)> = Vec::new();
-    for (index, text) in texts.iter().enumerate() {
-        let voice = Voice::of(text, None);
+    for (index, (text, title)) in texts.iter().enumerate() {
+        let voice = Voice::of(text, *title);
         match groups.iter_mut().find(|(first, _)| first.copies(&voice)) {
             Some((_, group)) => group.push(index),
             None => groups.push((voice, vec![index])),

@@ -1,8 +1,10 @@
 //! Documents given by hand: the files of a [`Corpus`], each one document, or the documents of a dataset's line.
 
+mod copies;
 mod gathering;
 mod reading;
 
+pub use copies::folded;
 pub use reading::{Given, LeftOut, Reading, WholeLimit};
 
 use crate::error::{MootError, Result};

@@ -87,6 +87,13 @@ fn ambiguity_and_contradiction() {
     assert_eq!((question.id.as_str(), gold(question).required(), question.documents.len()), ("17", 2, 3));
     assert_eq!(labels(question)[1], ("Veldra Bridge (Harrow)", "correct", "1971"));
     assert_eq!(question.documents[1].title.as_deref(), Some("Veldra Bridge (Harrow)"));
+    // The text alone does not say which of the bridges it is about.
+    assert_eq!(question.documents[1].text, "Veldra Bridge (Harrow) It opened in 1971.");
+    assert_eq!(set.questions[1].documents[0].text, "Hale (a) A builder.");
+    let identity = serde_json::to_value(&set.identity).unwrap();
+    assert_eq!(identity["titled"], true);
+    let other = serde_json::to_value(read("2wikimultihopqa.json", "2wikimultihopqa").identity).unwrap();
+    assert!(other.get("titled").is_none(), "records of other sets stay as they are: {other}");
     assert_eq!(labels(&set.questions[1]), [("Hale (a)", "correct", "a builder")]);
 
     let wiki = one("wikicontradict.csv", "wikicontradict");

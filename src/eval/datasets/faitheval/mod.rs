@@ -20,6 +20,7 @@ pub(super) const ROW: Row = Row {
     read,
     bare_nan: false,
     merge: false,
+    titled: false,
 };
 
 /// How the answers of an unanswerable question are written.

@@ -1,0 +1,100 @@
+//! `moot lab reproduce`: samples, prompts of one's own, and rows that lack a corpus.
+
+use super::program::{THREE, Workspace, moot, run, text};
+use moot::eval::datasets;
+use moot::eval::record::reader::Record;
+use moot::methods::replaceable;
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+/// `moot lab reproduce TABLE ..` on the tiny model.
+fn reproduce(workspace: &Workspace, typed: &[&str]) -> Command {
+    let mut command = moot([&["lab", "reproduce"][..], typed].concat());
+    command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
+    command.args(["--model", "tiny.gguf", "--offline", "--kv-memory", "64M", "--max-tokens", "8"]);
+    command
+}
+
+/// The record of a method on a dataset, in `folder`.
+fn record(workspace: &Workspace, folder: &str, table: &str, of: &str) -> Record {
+    Record::read(&workspace.path(&format!("{folder}/{table}.{of}.tiny.jsonl"))).unwrap()
+}
+
+fn ids(record: &Record) -> BTreeSet<String> {
+    record.questions.iter().map(|question| question.question.id.clone()).collect()
+}
+
+#[test]
+fn a_sample_is_drawn_by_its_seed() {
+    let workspace = Workspace::new();
+    let set = workspace.path("set.jsonl");
+    fs::write(&set, fs::read_to_string(THREE).unwrap().repeat(4)).unwrap();
+    let sampled = |folder: &str, seed: &str| {
+        let typed = ["madam-rag-1", "--data", "ramdocs=set.jsonl", "--row", "no-rag", "--sample", "3"];
+        run(reproduce(&workspace, &[&typed[..], &["--sample-seed", seed, "-o", folder]].concat()))
+    };
+    let want = |seed: u64| {
+        let mut dataset = datasets::load(&set).unwrap();
+        dataset.sample(3, seed);
+        dataset.questions.into_iter().map(|question| question.id).collect::<BTreeSet<String>>()
+    };
+    assert_ne!(want(0), want(7), "the seeds draw different questions");
+    let said = text(&sampled("seven", "7").stdout);
+    let row = said.lines().find(|line| line.starts_with("No RAG") && line.contains("RAMDocs EM")).unwrap();
+    assert!(row.ends_with(" 3"), "{said}");
+    sampled("zero", "0");
+    for (folder, seed) in [("seven", 7), ("zero", 0)] {
+        assert_eq!(ids(&record(&workspace, folder, "madam-rag", "ramdocs.closed-book")), want(seed), "{folder}");
+    }
+    let again = text(&sampled("seven", "7").stderr);
+    assert!(again.contains("0 questions (3 recorded before)"), "{again}");
+}
+
+#[test]
+fn prompts_of_ones_own_go_to_the_rows_that_use_them_and_are_marked() {
+    const READER: &str = "concatenated/reader.jinja";
+    let workspace = Workspace::new();
+    let data = format!("ramdocs={THREE}");
+    fs::create_dir_all(workspace.path("mine/concatenated")).unwrap();
+    fs::write(workspace.path("mine").join(READER), format!("{}\nBe brief.", replaceable()[READER].text)).unwrap();
+    let typed = |rows| ["madam-rag-1", "--data", &data, "-o", "repro", "--prompts", "mine", "--row", rows];
+    let said = text(&run(reproduce(&workspace, &typed("no-rag,prompt-based"))).stdout);
+    let own = record(&workspace, "repro", "madam-rag", "ramdocs.concatenated");
+    assert!(own.header.own_prompts[READER].ends_with("Be brief."), "{:?}", own.header.own_prompts);
+    let asked = &own.questions[0].calls[0].messages;
+    assert!(asked.iter().any(|message| message.content.contains("Be brief.")), "{asked:?}");
+    assert!(record(&workspace, "repro", "madam-rag", "ramdocs.closed-book").header.own_prompts.is_empty());
+    let note = said.lines().find(|line| line.contains(&format!("custom prompts: {READER}"))).expect(&said);
+    let mark = format!(" {} ", note.split(' ').next().unwrap());
+    let marked = |row: &str| said.lines().find(|line| line.starts_with(row) && line.contains("RAMDocs EM")).unwrap();
+    let (with, without) = (marked("Prompt-based"), marked("No RAG"));
+    assert!(with.contains(&mark) && !without.contains(&mark), "{said}");
+    let unused = reproduce(&workspace, &typed("no-rag")).output().unwrap();
+    assert!(!unused.status.success());
+    assert!(text(&unused.stderr).contains("no method of these rows uses one of the prompts given"), "{unused:?}");
+}
+
+#[test]
+fn rows_that_lack_a_corpus_are_left_out_with_a_line() {
+    let workspace = Workspace::new();
+    let flashrag = "{\"id\": \"q1\", \"question\": \"Who built it?\", \"golden_answers\": [\"Orrin Hale\"]}\n";
+    fs::write(workspace.path("nq.jsonl"), flashrag).unwrap();
+    let output = run(reproduce(&workspace, &["drag-1", "--data", "nq=nq.jsonl", "-o", "repro"]));
+    let said = text(&output.stderr);
+    let left_out: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.split_once(" is left out: it needs --corpus"))
+        .map(|(row, _)| row)
+        .collect();
+    assert_eq!(left_out, ["Naive RAG", "IRCoT", "Iter-RetGen", "FLARE", "SuRe", "Self-RAG", "DRAG"], "{said}");
+    let mut records: Vec<String> = fs::read_dir(workspace.path("repro"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|name| name.ends_with(".jsonl"))
+        .collect();
+    records.sort();
+    let mad = "drag.nq.mad+agents=2+rounds=3+greedy=true+moderator=true.tiny.jsonl";
+    assert_eq!(records, ["drag.nq.closed-book+one-answer=true.tiny.jsonl", mad], "the rows that search nothing");
+    assert!(text(&output.stdout).lines().any(|line| line.starts_with("Naive Gen") && line.ends_with(" 1")), "{said}");
+}
