@@ -132,7 +132,7 @@ pub fn check(name: &str, footprint: &Footprint, needed: Needed, memory: Memory) 
 fn proposal(footprint: &Footprint, needed: Needed, memory: Memory) -> String {
     let rest = memory.available.saturating_sub(needed.weights).saturating_sub(needed.working);
     // One sequence with a document; less KV memory is not usable.
-    let least = footprint.kv_bytes(1, 1024);
+    let least = footprint.kv_bytes(1, 1024, EngineOptions::default().step_tokens);
     if rest >= least {
         let tokens = footprint.tokens_within(rest);
         return format!("--kv-memory {}M is the most that fits: {tokens} tokens over all agents", rest >> 20);

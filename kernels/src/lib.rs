@@ -47,7 +47,7 @@ pub use ops::best::Best;
 pub use ops::bidirectional::{Distances, Relative, Texts};
 pub use ops::linear::{Affine, Weight};
 pub use ops::scan::{Queries, Vectors};
-pub use pages::{PAGE, SequenceRows, StateRows};
+pub use pages::{NO_PAGE, PAGE, SequenceRows, StateRows};
 pub use self_test::{BLOCKS, Failure, self_test};
 
 /// Whether this build can use an NVIDIA GPU.

@@ -3,6 +3,9 @@
 /// Tokens of a KV page: one per lane of the widest vectors.
 pub const PAGE: usize = 16;
 
+/// Stands in a sequence's pages for one that was given back, since no window reaches it any more. No row reads it.
+pub const NO_PAGE: u32 = u32::MAX;
+
 /// The new tokens of one sequence in a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SequenceRows {
@@ -10,7 +13,7 @@ pub struct SequenceRows {
     pub start: usize,
     /// New tokens.
     pub len: usize,
-    /// The sequence's pages in the order of positions, the new tokens' included.
+    /// The sequence's pages in the order of positions, the new tokens' included; [`NO_PAGE`] where none is left.
     pub pages: Vec<u32>,
 }
 

@@ -8,10 +8,8 @@ use moot_kernels::{AttentionPlan, PAGE, SequenceRows, StateRows};
 pub struct Batch {
     /// `[tokens]`
     pub(crate) tokens: Vec<u32>,
-    /// The pages that each row reads, and each row's position.
-    pub(crate) plan: AttentionPlan,
-    /// Where each token's keys and values go.
-    pub(crate) slots: Slots,
+    /// The pages of each group of layers.
+    pub(crate) tables: Vec<Table>,
     /// Rows whose logits are wanted.
     pub(crate) logit_rows: Vec<u32>,
     /// Tokens of each sequence.
@@ -20,23 +18,39 @@ pub struct Batch {
     pub(crate) states: Vec<StateRows>,
 }
 
+/// The pages of a batch's sequences in one group of layers.
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    /// The pages that each row reads, and each row's position.
+    pub plan: AttentionPlan,
+    /// Where each token's keys and values go.
+    pub slots: Slots,
+}
+
+impl Table {
+    fn new(sequences: Vec<SequenceRows>) -> Self {
+        let slot = |pages: &[u32], p: usize| pages[p / PAGE] * PAGE as u32 + (p % PAGE) as u32;
+        let slots = sequences.iter().flat_map(|s| (s.start..s.start + s.len).map(move |p| slot(&s.pages, p))).collect();
+        Self { plan: AttentionPlan::new(sequences), slots: Slots::new(slots) }
+    }
+}
+
 impl Batch {
     /// `tokens` are those of `sequences`, one after the other. Sequences that share pages should lie side by side:
     /// attention then reads these pages once for all of them.
     #[must_use]
     pub fn new(tokens: Vec<u32>, sequences: Vec<SequenceRows>, logit_rows: Vec<u32>) -> Self {
-        debug_assert_eq!(tokens.len(), sequences.iter().map(|s| s.len).sum::<usize>());
-        let slot = |pages: &[u32], p: usize| pages[p / PAGE] * PAGE as u32 + (p % PAGE) as u32;
-        let slots = sequences.iter().flat_map(|s| (s.start..s.start + s.len).map(move |p| slot(&s.pages, p))).collect();
-        let lens = sequences.iter().map(|s| s.len).collect();
-        Self {
-            tokens,
-            plan: AttentionPlan::new(sequences),
-            slots: Slots::new(slots),
-            logit_rows,
-            lens,
-            states: Vec::new(),
-        }
+        Self::in_groups(tokens, vec![sequences], logit_rows)
+    }
+
+    /// As [`Self::new`], of a cache with several [`crate::PageGroups`]: the sequences with their pages of each group, at
+    /// least of one.
+    #[must_use]
+    pub fn in_groups(tokens: Vec<u32>, groups: Vec<Vec<SequenceRows>>, logit_rows: Vec<u32>) -> Self {
+        let lens: Vec<usize> = groups[0].iter().map(|s| s.len).collect();
+        debug_assert_eq!(tokens.len(), lens.iter().sum::<usize>());
+        let tables = groups.into_iter().map(Table::new).collect();
+        Self { tokens, tables, logit_rows, lens, states: Vec::new() }
     }
 
     /// With the recurrent state of each sequence, which a model with recurrent layers needs.
@@ -50,9 +64,14 @@ impl Batch {
         self.logit_rows.iter().copied().eq(0..self.tokens.len() as u32)
     }
 
-    /// The attention plan, with its count of page reads.
+    /// The attention plan of the first group of layers, with its count of page reads.
     #[must_use]
     pub fn plan(&self) -> &AttentionPlan {
-        &self.plan
+        &self.tables[0].plan
+    }
+
+    /// Where the keys and values of the tokens go in the first group of layers.
+    pub(crate) fn slots(&self) -> &Slots {
+        &self.tables[0].slots
     }
 }

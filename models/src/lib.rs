@@ -41,7 +41,7 @@ pub use batch::Batch;
 pub use candle_core::{DType, Device};
 pub use decoder::{Decoder, LinearWeights, LoadOptions, ReplayCounts, Replays, Residency};
 pub use error::{ModelError, Result};
-pub use kv::KvCache;
+pub use kv::{KvCache, PageGroups};
 pub use layers::FeedForwards;
 pub use model::Model;
 pub use moot_kernels as kernels;

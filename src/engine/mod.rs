@@ -9,6 +9,8 @@ mod draft;
 mod grammar;
 mod next_token;
 mod prefix;
+#[cfg(test)]
+mod prefix_tests;
 mod recurrence;
 mod reply;
 mod request;
@@ -19,6 +21,7 @@ mod scoring;
 mod sequence;
 mod states;
 mod stats;
+mod windows;
 mod worker;
 
 pub use request::{Completion, Event, Request, Think, TokenLogprobs};
@@ -91,14 +94,15 @@ impl Engine {
     /// The memory holds less than one page, the device has not that much, or llguidance refuses the vocabulary.
     pub fn start(model: Model, options: EngineOptions) -> Result<Self> {
         let model = Arc::new(model);
-        let (page_bytes, state_bytes) = (model.decoder.page_bytes(), model.decoder.state_bytes());
+        let groups = model.decoder.page_groups();
+        let (page_bytes, state_bytes) = (model.decoder.group_page_bytes(&groups), model.decoder.state_bytes());
         let rows = options.rows.max(1);
         let states = states(&options, rows, state_bytes);
         let pages = options.kv_memory.saturating_sub(states * state_bytes) / page_bytes;
         let given = options.kv_memory;
-        if pages == 0 || (state_bytes > 0 && states == 0) {
+        if pages < groups.count() || (state_bytes > 0 && states == 0) {
             let needed = match state_bytes {
-                0 => format!("one page of this model takes {page_bytes} bytes"),
+                0 => format!("one page of this model takes {} bytes", page_bytes * groups.count()),
                 _ => format!(
                     "this model needs at least {} bytes, for one recurrent state and as much for pages",
                     2 * state_bytes.max(page_bytes)
@@ -111,13 +115,14 @@ impl Engine {
             tokens: options.step_tokens.max(1),
             context: model.decoder.spec().context,
             pages,
+            groups,
             states,
             share: options.share_prefixes,
             // Elsewhere a row's bits depend on the batch, so that draft tokens could change a reply. A recurrent state
             // cannot go back to where it was before a wrong draft token.
             speculate: options.speculate && model.decoder.is_on_cpu() && states == 0,
         };
-        let kv = model.decoder.kv_cache_with_states(pages, states)?;
+        let kv = model.decoder.kv_cache_in_groups(&groups, pages, states)?;
         let grammars = Grammars::new(model.clone())?;
         let stats = Arc::new(Mutex::new(Stats::default()));
         let (sender, receiver) = channel();

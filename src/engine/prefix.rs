@@ -1,37 +1,79 @@
 //! The prefix tree: which token sequences have their keys and values in which pages.
 //!
-//! A node is one full page. Children are found by comparing their tokens, never by a hash alone. A running sequence
+//! A node is one full page, or one of each group of layers. Children are found by comparing their tokens, never by a hash alone. A running sequence
 //! holds every node of its path, so an unheld node has no held descendants, and eviction may take any unheld node: leaves
 //! first, the least recently used first.
+//!
+//! The pages of a node in windowed layers can go before the node does: a sequence leaves them when its window has passed
+//! them. Pages that no sequence's window reaches stay as long as memory lasts, since another sequence may begin there, and
+//! are evicted before any node.
 
 use super::states::States;
-use moot_models::PAGE;
+use moot_models::{PAGE, PageGroups};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The tokens of a full page.
 pub(crate) type PageTokens = [u32; PAGE];
 
 /// A node by its index in the arena.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct NodeId(usize);
+
+/// The pages of sixteen positions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct PageSet {
+    /// One for each group of full layers.
+    pub full: Box<[u32]>,
+    /// One for each group of windowed layers; none once they were given back.
+    pub windowed: Box<[u32]>,
+}
 
 #[derive(Debug)]
 struct Node {
     parent: NodeId,
     tokens: PageTokens,
-    page: u32,
+    pages: PageSet,
     /// The group of the request that computed it.
     group: u32,
     children: BTreeMap<PageTokens, NodeId>,
     /// Running sequences whose path goes through here.
     holders: usize,
+    /// Those of them whose windows reach it, or still may.
+    window_holders: usize,
     /// When it was last released.
     used: u64,
+    /// When its pages of windowed layers were left, if they can be evicted before the node.
+    left: Option<u64>,
+}
+
+impl PageSet {
+    fn is_empty(&self) -> bool {
+        self.full.is_empty() && self.windowed.is_empty()
+    }
+}
+
+impl Node {
+    /// With one holder of its pages.
+    fn new(parent: NodeId, tokens: PageTokens, pages: PageSet, group: u32) -> Self {
+        let window_holders = usize::from(!pages.windowed.is_empty());
+        Self {
+            parent,
+            tokens,
+            pages,
+            group,
+            children: BTreeMap::new(),
+            holders: 1,
+            window_holders,
+            used: 0,
+            left: None,
+        }
+    }
 }
 
 /// Pages of KV memory and the tree over those that are full.
 #[derive(Debug)]
 pub(crate) struct PrefixTree {
+    groups: PageGroups,
     nodes: Vec<Node>,
     /// Arena slots without a node.
     vacant: Vec<NodeId>,
@@ -40,8 +82,15 @@ pub(crate) struct PrefixTree {
     unheld: usize,
     /// Those of them without children, by the time of their last use.
     evictable: BTreeSet<(u64, NodeId)>,
+    /// Nodes whose pages of windowed layers no sequence holds.
+    window_unheld: usize,
+    /// Sets of pages of windowed layers that sequences hold, each counted once.
+    window_held: usize,
+    /// Nodes whose pages of windowed layers can be evicted before the node, by the time when they were left.
+    left: BTreeSet<(u64, NodeId)>,
     clock: u64,
     evicted: usize,
+    freed_by_windows: usize,
     /// Recurrent states, where the model has such.
     pub states: Option<States<NodeId>>,
 }
@@ -50,25 +99,23 @@ impl PrefixTree {
     /// The root: the empty prefix, which has no page and is never evicted.
     pub(crate) const ROOT: NodeId = NodeId(0);
 
-    pub(crate) fn new(pages: usize) -> Self {
-        let root = Node {
-            parent: Self::ROOT,
-            tokens: [0; PAGE],
-            page: u32::MAX,
-            group: 0,
-            children: BTreeMap::new(),
-            holders: 1,
-            used: 0,
-        };
+    /// A tree over `pages`, each of which can be of any of `groups`.
+    pub(crate) fn new(pages: usize, groups: PageGroups) -> Self {
+        let root = Node { holders: 1, ..Node::new(Self::ROOT, [0; PAGE], PageSet::default(), 0) };
         Self {
+            groups,
             nodes: vec![root],
             vacant: Vec::new(),
             // Low numbers first, so that memory the system backs lazily stays small.
             free: (0..pages as u32).rev().collect(),
             unheld: 0,
             evictable: BTreeSet::new(),
+            window_unheld: 0,
+            window_held: 0,
+            left: BTreeSet::new(),
             clock: 0,
             evicted: 0,
+            freed_by_windows: 0,
             states: None,
         }
     }
@@ -78,14 +125,29 @@ impl PrefixTree {
         Self { states: Some(States::new(slots)), ..self }
     }
 
-    /// Pages that a new owner could get: free ones, and those of unheld nodes.
-    pub(crate) fn available(&self) -> usize {
-        self.free.len() + self.unheld
+    /// The groups that pages are of.
+    pub(crate) fn groups(&self) -> &PageGroups {
+        &self.groups
     }
 
-    /// Nodes evicted so far.
+    /// Pages that a new owner could get: free ones, those of unheld nodes, and those that windows have left.
+    pub(crate) fn available(&self) -> usize {
+        self.free.len() + self.groups.full * self.unheld + self.groups.windowed * self.window_unheld
+    }
+
+    /// Pages of windowed layers that sequences hold.
+    pub(crate) fn window_held(&self) -> usize {
+        self.groups.windowed * self.window_held
+    }
+
+    /// Pages of cached prefixes evicted so far.
     pub(crate) fn evicted(&self) -> usize {
         self.evicted
+    }
+
+    /// Pages given back so far because no window of a running sequence reached them any more.
+    pub(crate) fn freed_by_windows(&self) -> usize {
+        self.freed_by_windows
     }
 
     /// The child of `parent` that holds exactly `tokens`.
@@ -93,9 +155,14 @@ impl PrefixTree {
         self.nodes[parent.0].children.get(tokens).copied()
     }
 
-    /// The page of a node other than the root.
-    pub(crate) fn page(&self, node: NodeId) -> u32 {
-        self.nodes[node.0].page
+    /// The pages of a node other than the root.
+    pub(crate) fn pages_of(&self, node: NodeId) -> &PageSet {
+        &self.nodes[node.0].pages
+    }
+
+    /// Whether `node` has its pages of windowed layers, or needs none.
+    pub(crate) fn has_window(&self, node: NodeId) -> bool {
+        self.groups.windowed == 0 || !self.nodes[node.0].pages.windowed.is_empty()
     }
 
     /// The group of the request that computed the page of `node`.
@@ -103,38 +170,91 @@ impl PrefixTree {
         self.nodes[node.0].group
     }
 
-    /// One more sequence goes through `node`.
-    pub(crate) fn retain(&mut self, node: NodeId) {
-        if self.nodes[node.0].holders == 0 {
+    /// One more sequence goes through `node`, whose pages of windowed layers it needs where it is `in_window`.
+    pub(crate) fn retain(&mut self, node: NodeId, in_window: bool) {
+        let entry = &mut self.nodes[node.0];
+        if entry.holders == 0 {
             self.unheld -= 1;
-            self.evictable.remove(&(self.nodes[node.0].used, node));
+            self.evictable.remove(&(entry.used, node));
         }
-        self.nodes[node.0].holders += 1;
+        entry.holders += 1;
+        if entry.pages.windowed.is_empty() {
+            debug_assert!(!in_window || self.groups.windowed == 0, "a window begins at a node that has its pages");
+        } else if in_window {
+            if entry.window_holders == 0 {
+                self.window_unheld -= 1;
+                self.window_held += 1;
+                if let Some(left) = entry.left.take() {
+                    self.left.remove(&(left, node));
+                }
+            }
+            entry.window_holders += 1;
+        } else if entry.window_holders == 0 && entry.left.is_none() {
+            self.leave(node);
+        }
     }
 
-    /// One sequence less goes through `node`; its descendants must have been released before.
-    pub(crate) fn release(&mut self, node: NodeId) {
+    /// One sequence less goes through `node`, which held its pages of windowed layers where it was `in_window`; its
+    /// descendants must have been released before.
+    pub(crate) fn release(&mut self, node: NodeId, in_window: bool) {
         self.clock += 1;
-        let clock = self.clock;
         let entry = &mut self.nodes[node.0];
         entry.holders = entry.holders.checked_sub(1).expect("a node is released once per retain (bug)");
-        if entry.holders == 0 {
-            entry.used = clock;
+        let held = entry.holders > 0;
+        if in_window && self.drop_window(node) && held {
+            self.leave(node);
+        }
+        if !held {
+            self.nodes[node.0].used = self.clock;
             self.unheld += 1;
-            if entry.children.is_empty() {
-                self.evictable.insert((clock, node));
-            }
+            self.settle(node);
         }
     }
 
-    /// Inserts `page`, computed for a request of `group`, under `parent` with one holder. Returns `None` if that child exists; the
-    /// caller then keeps `page`.
-    pub(crate) fn insert(&mut self, parent: NodeId, tokens: PageTokens, page: u32, group: u32) -> Option<NodeId> {
+    /// The window of a sequence that goes through `node` has passed it.
+    pub(crate) fn leave_window(&mut self, node: NodeId) {
+        if self.drop_window(node) {
+            self.clock += 1;
+            self.freed_by_windows += self.groups.windowed;
+            self.leave(node);
+        }
+    }
+
+    /// One holder less of the pages of `node` in windowed layers; true where that was the last one.
+    fn drop_window(&mut self, node: NodeId) -> bool {
+        let entry = &mut self.nodes[node.0];
+        if entry.pages.windowed.is_empty() {
+            return false;
+        }
+        entry.window_holders = entry.window_holders.checked_sub(1).expect("a window is left once (bug)");
+        let last = entry.window_holders == 0;
+        if last {
+            self.window_held -= 1;
+            self.window_unheld += 1;
+        }
+        last
+    }
+
+    /// From now on the pages of `node` in windowed layers can be evicted before it.
+    fn leave(&mut self, node: NodeId) {
+        self.nodes[node.0].left = Some(self.clock);
+        self.left.insert((self.clock, node));
+    }
+
+    /// Inserts `pages`, computed for a request of `group`, under `parent` with one holder. Gives `pages` back if that child
+    /// exists.
+    pub(crate) fn insert(
+        &mut self,
+        parent: NodeId,
+        tokens: PageTokens,
+        pages: PageSet,
+        group: u32,
+    ) -> Result<NodeId, PageSet> {
         debug_assert!(self.nodes[parent.0].holders > 0, "only a held path grows");
         if self.child(parent, &tokens).is_some() {
-            return None;
+            return Err(pages);
         }
-        let node = Node { parent, tokens, page, group, children: BTreeMap::new(), holders: 1, used: 0 };
+        let node = Node::new(parent, tokens, pages, group);
         let id = match self.vacant.pop() {
             Some(id) => {
                 self.nodes[id.0] = node;
@@ -146,134 +266,124 @@ impl PrefixTree {
             }
         };
         self.nodes[parent.0].children.insert(tokens, id);
-        Some(id)
+        Ok(id)
     }
 
-    /// A page for a new owner: a free one, else the least recently used leaf's.
-    pub(crate) fn allocate(&mut self) -> Option<u32> {
-        if let Some(page) = self.free.pop() {
-            return Some(page);
+    /// Makes `windowed` the pages of `node` in windowed layers, with one holder, a sequence that goes through it. The node
+    /// must have none.
+    pub(crate) fn give_window(&mut self, node: NodeId, windowed: Box<[u32]>) {
+        let entry = &mut self.nodes[node.0];
+        debug_assert!(entry.holders > 0 && entry.pages.windowed.is_empty() && !windowed.is_empty());
+        entry.window_holders = 1;
+        entry.pages.windowed = windowed;
+    }
+
+    /// Pages of sixteen positions for a new owner: free ones, else those that windows have left, else the least recently
+    /// used leaf's.
+    pub(crate) fn allocate(&mut self) -> Option<PageSet> {
+        while self.free.len() < self.groups.count() {
+            self.evict()?;
         }
-        let (_, node) = self.evictable.pop_first()?;
-        Some(self.remove(node))
+        let mut take = |count: usize| (0..count).filter_map(|_| self.free.pop()).collect();
+        let pages = PageSet { full: take(self.groups.full), windowed: take(self.groups.windowed) };
+        self.window_held += usize::from(!pages.windowed.is_empty());
+        Some(pages)
     }
 
-    /// Gives back a page that is no node's.
-    pub(crate) fn free(&mut self, page: u32) {
-        debug_assert!(!self.free.contains(&page), "page {page} is freed twice");
-        self.free.push(page);
+    /// Gives back pages that are no node's.
+    pub(crate) fn free(&mut self, pages: PageSet) {
+        self.window_held -= usize::from(!pages.windowed.is_empty());
+        self.put_back(pages);
+    }
+
+    /// Gives back those of `pages`, which are no node's, that no window of their sequence reaches any more.
+    pub(crate) fn free_window(&mut self, pages: &mut PageSet) {
+        self.freed_by_windows += pages.windowed.len();
+        let windowed = std::mem::take(&mut pages.windowed);
+        self.free(PageSet { full: Box::default(), windowed });
+    }
+
+    fn put_back(&mut self, pages: PageSet) {
+        for page in pages.windowed.into_iter().chain(pages.full).rev() {
+            debug_assert!(!self.free.contains(&page), "page {page} is freed twice");
+            self.free.push(page);
+        }
     }
 
     /// Drops every unheld prefix.
     pub(crate) fn clear_unheld(&mut self) {
         while let Some((_, node)) = self.evictable.pop_first() {
-            let page = self.remove(node);
-            self.free.push(page);
+            self.remove(node);
         }
     }
 
-    fn remove(&mut self, node: NodeId) -> u32 {
-        let (parent, tokens, page) = {
-            let entry = &self.nodes[node.0];
+    /// Frees pages that a window has left, or a leaf; `None` where there is neither.
+    fn evict(&mut self) -> Option<()> {
+        if let Some((_, node)) = self.left.pop_first() {
+            let entry = &mut self.nodes[node.0];
+            entry.left = None;
+            let windowed = std::mem::take(&mut entry.pages.windowed);
+            self.window_unheld -= 1;
+            self.evicted += windowed.len();
+            self.put_back(PageSet { full: Box::default(), windowed });
+            if self.nodes[node.0].holders == 0 {
+                self.settle(node);
+            }
+            return Some(());
+        }
+        let (_, node) = self.evictable.pop_first()?;
+        self.remove(node);
+        Some(())
+    }
+
+    /// Makes an unheld node evictable if it is a leaf; one without pages is removed.
+    fn settle(&mut self, node: NodeId) {
+        let entry = &self.nodes[node.0];
+        if entry.children.is_empty() {
+            if entry.pages.is_empty() {
+                self.evictable.remove(&(entry.used, node));
+                self.remove(node);
+            } else {
+                self.evictable.insert((entry.used, node));
+            }
+        }
+    }
+
+    /// Removes an unheld leaf, and the nodes above it that are then unheld leaves without pages.
+    fn remove(&mut self, mut node: NodeId) {
+        loop {
+            let entry = &mut self.nodes[node.0];
             debug_assert!(entry.holders == 0 && entry.children.is_empty(), "only unheld leaves are evicted");
-            (entry.parent, entry.tokens, entry.page)
-        };
-        if let Some(states) = &mut self.states {
-            states.forget(node);
+            let (parent, tokens, pages) = (entry.parent, entry.tokens, std::mem::take(&mut entry.pages));
+            if let Some(left) = entry.left.take() {
+                self.left.remove(&(left, node));
+            }
+            if let Some(states) = &mut self.states {
+                states.forget(node);
+            }
+            self.window_unheld -= usize::from(!pages.windowed.is_empty());
+            self.unheld -= 1;
+            self.evicted += pages.full.len() + pages.windowed.len();
+            self.put_back(pages);
+            self.nodes[parent.0].children.remove(&tokens);
+            self.vacant.push(node);
+            let above = &self.nodes[parent.0];
+            if above.holders > 0 || !above.children.is_empty() {
+                return;
+            }
+            if !above.pages.is_empty() {
+                self.evictable.insert((above.used, parent));
+                return;
+            }
+            node = parent;
         }
-        self.nodes[parent.0].children.remove(&tokens);
-        self.unheld -= 1;
-        self.evicted += 1;
-        self.vacant.push(node);
-        let above = &self.nodes[parent.0];
-        if above.holders == 0 && above.children.is_empty() {
-            self.evictable.insert((above.used, parent));
-        }
-        page
     }
 
     /// Every page that is a node's or free, for tests of the invariant that none is both.
     #[cfg(test)]
     pub(crate) fn pages(&self) -> (Vec<u32>, Vec<u32>) {
         let live = (1..self.nodes.len()).filter(|i| !self.vacant.contains(&NodeId(*i)));
-        (live.map(|i| self.nodes[i].page).collect(), self.free.clone())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn tokens(n: u32) -> PageTokens {
-        [n; PAGE]
-    }
-
-    #[test]
-    fn the_least_recently_used_leaf_goes_first_and_its_parent_after_it() {
-        let mut tree = PrefixTree::new(3);
-        let pages: Vec<u32> = (0..3).map(|_| tree.allocate().unwrap()).collect();
-        let a = tree.insert(PrefixTree::ROOT, tokens(1), pages[0], 0).unwrap();
-        let b = tree.insert(a, tokens(2), pages[1], 0).unwrap();
-        let c = tree.insert(PrefixTree::ROOT, tokens(3), pages[2], 0).unwrap();
-        for node in [b, a, c] {
-            tree.release(node);
-        }
-        assert_eq!(tree.available(), 3);
-        assert_eq!(tree.allocate(), Some(pages[1]), "b is a leaf and older than c");
-        tree.retain(c);
-        assert_eq!(tree.allocate(), Some(pages[0]), "a became a leaf; c is held");
-        assert_eq!(tree.allocate(), None);
-    }
-
-    #[test]
-    fn an_equal_page_is_not_inserted_twice() {
-        let mut tree = PrefixTree::new(2);
-        let (p, q) = (tree.allocate().unwrap(), tree.allocate().unwrap());
-        assert!(tree.insert(PrefixTree::ROOT, tokens(1), p, 0).is_some());
-        assert!(tree.insert(PrefixTree::ROOT, tokens(1), q, 0).is_none());
-    }
-
-    proptest! {
-        /// Random paths are held, grown and released: no page has two owners, none is lost, held pages are never taken.
-        #[test]
-        fn pages_have_one_owner(steps in proptest::collection::vec((0_u32..4, 1_usize..5, any::<bool>()), 1..120)) {
-            const PAGES: usize = 12;
-            let mut tree = PrefixTree::new(PAGES);
-            let mut held: Vec<Vec<NodeId>> = Vec::new();
-            for (seed, depth, release) in steps {
-                if release && !held.is_empty() {
-                    let path = held.remove(seed as usize % held.len());
-                    for node in path.into_iter().rev() {
-                        tree.release(node);
-                    }
-                    continue;
-                }
-                let mut path = vec![];
-                let mut at = PrefixTree::ROOT;
-                for level in 0..depth {
-                    let tokens = tokens(seed + level as u32 / 2);
-                    match tree.child(at, &tokens) {
-                        Some(child) => { tree.retain(child); at = child; }
-                        None => {
-                            let Some(page) = tree.allocate() else { break };
-                            at = tree.insert(at, tokens, page, 0).unwrap();
-                        }
-                    }
-                    path.push(at);
-                }
-                held.push(path);
-                let (nodes, free) = tree.pages();
-                let mut all: Vec<u32> = nodes.iter().chain(&free).copied().collect();
-                all.sort_unstable();
-                prop_assert_eq!(all, (0..PAGES as u32).collect::<Vec<_>>());
-            }
-            for path in held {
-                for node in path.into_iter().rev() {
-                    tree.release(node);
-                }
-            }
-            prop_assert_eq!(tree.available(), PAGES);
-        }
+        let pages = live.flat_map(|i| self.nodes[i].pages.full.iter().chain(&self.nodes[i].pages.windowed));
+        (pages.copied().collect(), self.free.clone())
     }
 }

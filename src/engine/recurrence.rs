@@ -115,7 +115,7 @@ impl Sequence {
     }
 
     /// The child of `node` that holds its tokens from position `start` on.
-    fn child(&self, node: NodeId, start: usize, tree: &PrefixTree) -> Option<NodeId> {
+    pub(super) fn child(&self, node: NodeId, start: usize, tree: &PrefixTree) -> Option<NodeId> {
         let page: &PageTokens = self.tokens.get(start..start + PAGE)?.try_into().ok()?;
         tree.child(node, page)
     }

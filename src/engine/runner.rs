@@ -30,7 +30,8 @@ pub(super) struct Step {
 #[derive(Default)]
 struct Packed {
     tokens: Vec<u32>,
-    rows: Vec<SequenceRows>,
+    /// The sequences, with their pages of each group of layers.
+    rows: Vec<Vec<SequenceRows>>,
     /// The recurrent state of each sequence, where the model has such.
     states: Vec<StateRows>,
     /// Running sequences that sample, with their rows.
@@ -55,7 +56,7 @@ pub(super) fn run(
     let Packed { tokens, rows, states, sampled, scored } = packed;
     // Rows to sample from first: their logits are those of the whole tensor where nothing is scored.
     let needed = sampled.iter().flat_map(|(_, rows)| rows.clone()).chain(scored).collect();
-    let batch = Batch::new(tokens, rows, needed).with_states(states);
+    let batch = Batch::in_groups(tokens, rows, needed).with_states(states);
     let sampling: Vec<(usize, usize)> = sampled.into_iter().map(|(sequence, rows)| (sequence, rows.count())).collect();
     let mut scores = Vec::new();
     let replayed = if targets.is_empty() { replays.forward(&model.decoder, &batch, kv)? } else { None };
@@ -90,7 +91,10 @@ fn pack<'a>(scheduler: &'a Scheduler, chunks: &[Chunk], stats: &mut Stats) -> (P
         let (first, known) = (packed.tokens.len(), chunk.len - chunk.drafted);
         packed.tokens.extend_from_slice(&sequence.tokens[chunk.start..chunk.start + known]);
         packed.tokens.extend_from_slice(sequence.draft.computed());
-        packed.rows.push(SequenceRows { start: chunk.start, len: chunk.len, pages: chunk.pages.clone() });
+        packed.rows.resize_with(chunk.pages.len(), Vec::new);
+        for (rows, pages) in packed.rows.iter_mut().zip(&chunk.pages) {
+            rows.push(SequenceRows { start: chunk.start, len: chunk.len, pages: pages.clone() });
+        }
         packed.states.extend(chunk.state.clone());
         for position in chunk.scored.clone() {
             packed.scored.push((first + position - chunk.start) as u32);

@@ -4,9 +4,10 @@ use super::prefix::PrefixTree;
 use super::recurrence::Partings;
 use super::request::Request;
 use super::sequence::Sequence;
+use super::windows::claimed;
 use crate::error::{MootError, Result};
-use moot_models::PAGE;
 use moot_models::kernels::StateRows;
+use moot_models::{PAGE, PageGroups};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -19,8 +20,10 @@ pub struct Limits {
     pub tokens: usize,
     /// Positions of the model.
     pub context: usize,
-    /// Pages of KV memory.
+    /// Pages of KV memory, each of one group of layers.
     pub pages: usize,
+    /// The groups.
+    pub groups: PageGroups,
     /// Recurrent states; 0 for a model without them.
     pub states: usize,
     /// Whether prefixes are shared.
@@ -30,6 +33,12 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Positions of one request that the KV memory holds.
+    #[must_use]
+    pub fn positions(&self) -> usize {
+        self.groups.positions(self.pages, self.tokens)
+    }
+
     /// Whether `request` could ever run here.
     ///
     /// # Errors
@@ -52,7 +61,7 @@ impl Limits {
         }
         let (prompt, generate) = (request.given(), request.generated_at_most());
         let needed = prompt.saturating_add(generate);
-        let limits = [("the context of the model", self.context), ("the key-value memory", self.pages * PAGE)];
+        let limits = [("the context of the model", self.context), ("the key-value memory", self.positions())];
         for (limit_name, limit) in limits {
             if needed > limit {
                 return Err(MootError::TooLong { what: "request".into(), needed, prompt, generate, limit_name, limit });
@@ -85,8 +94,8 @@ pub(super) struct Chunk {
     pub len: usize,
     /// Draft tokens, the last ones.
     pub drafted: usize,
-    /// In the order of positions.
-    pub pages: Vec<u32>,
+    /// Of each group of layers, in the order of positions.
+    pub pages: Vec<Vec<u32>>,
     /// Where its recurrent state is, where the model has such.
     pub state: Option<StateRows>,
     /// Positions whose logits score the token after them.
@@ -97,7 +106,7 @@ pub(super) struct Chunk {
 
 impl Scheduler {
     pub(super) fn new(limits: Limits) -> Self {
-        let tree = PrefixTree::new(limits.pages);
+        let tree = PrefixTree::new(limits.pages, limits.groups);
         let tree = if limits.states > 0 { tree.with_states(limits.states) } else { tree };
         Self { limits, tree, waiting: VecDeque::new(), running: Vec::new(), step: 0, last_prefill: 0 }
     }
@@ -145,6 +154,7 @@ impl Scheduler {
         if let Some(states) = &mut self.tree.states {
             states.begin_step();
         }
+        self.running.iter_mut().for_each(|sequence| sequence.slide(&mut self.tree));
         self.admit();
         self.step += 1;
         let partings = self.partings();
@@ -204,8 +214,6 @@ impl Scheduler {
     fn admit(&mut self) {
         while self.running.len() < self.limits.rows {
             let Some(mut sequence) = self.waiting.pop_front() else { return };
-            let most = Sequence::pages_at_most(&sequence.request);
-            sequence.reserved = most;
             if !sequence.take_state(&mut self.tree) {
                 self.waiting.push_front(sequence);
                 return;
@@ -213,9 +221,7 @@ impl Scheduler {
             if self.limits.share {
                 sequence.adopt(&mut self.tree);
             }
-            // Running sequences may still claim their whole reservation, so an admitted sequence never runs out of pages.
-            let promised: usize = self.running.iter().map(|other| other.reserved).sum();
-            if promised + sequence.reserved > self.tree.available() {
+            if !self.has_pages_for(&mut sequence) {
                 sequence.release(&mut self.tree);
                 (sequence.reused, sequence.borrowed) = (0, 0);
                 // Back to the front: if short requests could overtake it, a long one might never be admitted.
@@ -224,6 +230,20 @@ impl Scheduler {
             }
             self.running.push(sequence);
         }
+    }
+
+    /// Whether pages last for `sequence` besides the running ones, each of which may still take all that it claims: so an
+    /// admitted sequence never runs out of pages.
+    fn has_pages_for(&self, sequence: &mut Sequence) -> bool {
+        for claim in sequence.claims(&self.limits.groups).into_iter().flatten() {
+            sequence.claim = claim;
+            let all = self.running.iter().chain([&*sequence]);
+            if claimed(all, &self.limits.groups, self.limits.tokens) <= self.tree.available() + self.tree.window_held()
+            {
+                return true;
+            }
+        }
+        false
     }
 
     /// Schedules at most `room` tokens of sequence `index`, with `rows` pending in all sequences; returns the number

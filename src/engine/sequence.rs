@@ -3,14 +3,24 @@
 use super::detokenize::Detokenizer;
 use super::draft::Draft;
 use super::grammar::Constraint;
-use super::prefix::{NodeId, PageTokens, PrefixTree};
+use super::prefix::{NodeId, PageSet, PageTokens, PrefixTree};
 use super::request::{Request, TokenLogprobs};
 use super::sampler::Sampler;
 use super::states::SequenceState;
 use crate::generation::{Thoughts, Usage};
 use moot_models::PAGE;
+use moot_models::kernels::NO_PAGE;
 use std::ops::Range;
 use std::time::Instant;
+
+/// The pages of windowed layers that are kept for a sequence until it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// Those of its window, shared or not: pages that it leaves are held on by others, or serve for new ones.
+    Window,
+    /// Those that it has, of which the ones that sequences share count once, and all that it will take.
+    All,
+}
 
 /// One running or waiting request.
 pub(super) struct Sequence {
@@ -22,9 +32,11 @@ pub(super) struct Sequence {
     /// Nodes of the prefix tree that hold the first pages.
     held: Vec<NodeId>,
     /// Pages after those that are this sequence's alone: the one being filled, and those that draft tokens need beyond it.
-    own: Vec<u32>,
-    /// Pages it may still take; the scheduler keeps as many available.
-    pub reserved: usize,
+    own: Vec<PageSet>,
+    /// How many of its pages, held ones first, its window has passed: it has none of windowed layers for them.
+    passed: usize,
+    /// The pages of windowed layers that the scheduler keeps for it.
+    pub claim: Claim,
     /// Tokens of the prompt and the prefill reused from the prefix tree.
     pub reused: usize,
     /// Those of them that a request of another group had computed.
@@ -59,7 +71,8 @@ impl Sequence {
             cached: 0,
             held: Vec::new(),
             own: Vec::new(),
-            reserved: 0,
+            passed: 0,
+            claim: Claim::Window,
             reused: 0,
             borrowed: 0,
             state: None,
@@ -90,8 +103,13 @@ impl Sequence {
     }
 
     /// Pages for everything given and everything it may generate. The last token's keys are never stored.
-    pub(super) fn pages_at_most(request: &Request) -> usize {
-        (request.given() + request.generated_at_most() - 1).div_ceil(PAGE)
+    pub(super) fn pages_at_most(&self) -> usize {
+        (self.request.given() + self.request.generated_at_most() - 1).div_ceil(PAGE)
+    }
+
+    /// Pages that it may still take; the scheduler keeps as many available.
+    pub(super) fn rest(&self) -> usize {
+        self.pages_at_most().saturating_sub(self.page_count())
     }
 
     /// Generated tokens: thoughts with what was appended to them, then the reply; without the prefill.
@@ -159,9 +177,15 @@ impl Sequence {
         Usage { prompt, reused: self.reused, computed: prompt - self.reused, generated: self.tokens.len() - prompt }
     }
 
-    /// Pages in the order of positions.
-    pub(super) fn pages(&self, tree: &PrefixTree) -> Vec<u32> {
-        self.held.iter().map(|&node| tree.page(node)).chain(self.own.iter().copied()).collect()
+    /// Pages of each group of layers in the order of positions.
+    pub(super) fn pages(&self, tree: &PrefixTree) -> Vec<Vec<u32>> {
+        let sets = || self.held.iter().map(|&node| tree.pages_of(node)).chain(&self.own);
+        let full = (0..tree.groups().full).map(|group| sets().map(|set| set.full[group]).collect());
+        let windowed = (0..tree.groups().windowed).map(|group| {
+            let reached = sets().skip(self.passed).map(|set| set.windowed[group]);
+            std::iter::repeat_n(NO_PAGE, self.passed).chain(reached).collect()
+        });
+        full.chain(windowed).collect()
     }
 
     /// Pages at the beginning that are nodes of the tree.
@@ -169,28 +193,50 @@ impl Sequence {
         &self.held
     }
 
-    fn page_count(&self) -> usize {
+    /// How many pages its window has passed.
+    pub(super) fn passed(&self) -> usize {
+        self.passed
+    }
+
+    /// Gives back the pages of windowed layers before page `first`.
+    pub(super) fn pass(&mut self, first: usize, tree: &mut PrefixTree) {
+        for index in self.passed..first.min(self.page_count()) {
+            match self.held.get(index) {
+                Some(&node) => tree.leave_window(node),
+                None => tree.free_window(&mut self.own[index - self.held.len()]),
+            }
+        }
+        self.passed = self.passed.max(first);
+    }
+
+    pub(super) fn page_count(&self) -> usize {
         self.held.len() + self.own.len()
     }
 
     /// Takes over the following pages that the tree has, computed or about to be in this very step: siblings share while
     /// they run. Pages from the first needed logits on are left to compute. Of a model with recurrent states, pages up to the
-    /// last one that has a copy of the state, and those that are computed already.
+    /// last one that has a copy of the state, and those that are computed already; of one with windowed layers, pages up to
+    /// the last one before which their windows are held.
     pub(super) fn adopt(&mut self, tree: &mut PrefixTree) {
         let mut shared = self.first_needed();
         if tree.states.is_some() {
             shared = shared.min(self.cached.max(self.begin_from_kept(tree)));
         }
+        if tree.groups().windowed > 0 {
+            shared = shared.min(self.cached.max(self.begin_in_window(tree)));
+        }
         while let Some(tokens) = self.next_page().filter(|_| (self.held.len() + 1) * PAGE <= shared) {
             let Some(node) = tree.child(self.tip(), &tokens) else { return };
-            tree.retain(node);
-            if !self.own.is_empty() {
-                // This sequence's copy of the page is freed; the tree's stays.
-                tree.free(self.own.remove(0));
-                self.reserved += 1;
+            let mut own = if self.own.is_empty() { PageSet::default() } else { self.own.remove(0) };
+            let in_window = self.held.len() >= self.passed;
+            let gives = in_window && !tree.has_window(node);
+            tree.retain(node, in_window && !gives);
+            if gives {
+                tree.give_window(node, std::mem::take(&mut own.windowed));
             }
+            // This sequence's copy of the page is freed; the tree's stays.
+            tree.free(own);
             self.held.push(node);
-            self.reserved = self.reserved.saturating_sub(1);
             let from = self.cached;
             self.cached = from.max(self.held.len() * PAGE);
             let given = self.given(from..self.cached);
@@ -213,27 +259,27 @@ impl Sequence {
     pub(super) fn advance(&mut self, count: usize, drafted: usize, tree: &mut PrefixTree, share: bool) {
         self.cached += count;
         while self.page_count() * PAGE < self.cached + drafted {
-            let page = tree.allocate().expect("a reserved page is available (bug)");
-            self.reserved = self.reserved.checked_sub(1).expect("a sequence takes what it reserved (bug)");
-            self.own.push(page);
+            debug_assert!(self.rest() > 0, "a sequence takes what it reserved");
+            self.own.push(tree.allocate().expect("a reserved page is available (bug)"));
         }
         while share && !self.own.is_empty() && (self.held.len() + 1) * PAGE <= self.cached {
             let tokens = self.next_page().expect("cached tokens are known (bug)");
-            let Some(node) = tree.insert(self.tip(), tokens, self.own[0], self.request.group) else { return };
-            self.own.remove(0);
-            self.held.push(node);
+            match tree.insert(self.tip(), tokens, self.own.remove(0), self.request.group) {
+                Ok(node) => self.held.push(node),
+                Err(own) => return self.own.insert(0, own),
+            }
         }
     }
 
     /// Gives every page back: shared ones stay in the tree.
     pub(super) fn release(&mut self, tree: &mut PrefixTree) {
-        for node in self.held.drain(..).rev() {
-            tree.release(node);
+        for (index, node) in self.held.drain(..).enumerate().rev() {
+            tree.release(node, index >= self.passed);
         }
         for page in self.own.drain(..) {
             tree.free(page);
         }
-        self.reserved = 0;
+        self.passed = 0;
         self.cached = 0;
         self.release_state(tree);
     }

@@ -34,13 +34,16 @@ pub struct Stats {
     pub reused_across_groups: usize,
     /// Pages of cached prefixes evicted.
     pub evicted: usize,
+    /// Pages of layers with a window that were given back because no later token of their request reaches them.
+    pub freed_by_windows: usize,
     /// Copies of recurrent states kept in the prefix tree, for other requests to begin from.
     pub states_kept: usize,
     /// Times that a request began, or went on, from a kept state.
     pub states_reused: usize,
     /// Those copies evicted, for another state or with their page.
     pub states_evicted: usize,
-    /// Pages that requests hold now; the others are free, or cache a prefix until they are evicted.
+    /// Pages that requests hold now, each of one group of layers; the others are free, or cache a prefix until they are
+    /// evicted.
     pub pages_held: usize,
     /// Most pages that requests held at once.
     pub peak_pages: usize,
@@ -73,6 +76,7 @@ impl Stats {
             page_reads_unshared: self.page_reads_unshared + other.page_reads_unshared,
             reused_across_groups: self.reused_across_groups + other.reused_across_groups,
             evicted: self.evicted + other.evicted,
+            freed_by_windows: self.freed_by_windows + other.freed_by_windows,
             states_kept: self.states_kept + other.states_kept,
             states_reused: self.states_reused + other.states_reused,
             states_evicted: self.states_evicted + other.states_evicted,

@@ -114,6 +114,7 @@ impl Worker {
             runner::run(model, memory, scheduler, chunks, &mut stats)
         };
         stats.evicted = self.scheduler.tree.evicted();
+        stats.freed_by_windows = self.scheduler.tree.freed_by_windows();
         if let Some(states) = &self.scheduler.tree.states {
             let counts = states.counts();
             (stats.states_kept, stats.states_reused, stats.states_evicted) =

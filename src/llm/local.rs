@@ -6,7 +6,6 @@ use crate::cancel::Cancel;
 use crate::engine::{Completion, Engine, Event, Request, Stats, Think};
 use crate::error::{MootError, Result};
 use crate::generation::{Message, Prompt, Role, Segment, Thinking, Thoughts};
-use moot_models::PAGE;
 use moot_models::tokenizer::ThoughtMarks;
 use std::sync::mpsc::{Sender, channel};
 
@@ -88,7 +87,7 @@ impl Local {
     /// Refuses a call whose bytes cannot fit as tokens, before they are tokenised.
     fn refuse_by_bytes(&self, call: &Call) -> Result<()> {
         let limits = self.engine.limits();
-        let (bytes, limit) = (call.bytes(), limits.context.min(limits.pages.saturating_mul(PAGE)));
+        let (bytes, limit) = (call.bytes(), limits.context.min(limits.positions()));
         // A token of one byte is the least: most calls end here.
         if bytes <= limit {
             return Ok(());
@@ -190,7 +189,7 @@ impl Llm for Local {
         const TEMPLATE: usize = 4096;
         let limits = self.engine.limits();
         let most = call.bytes().saturating_add(call.max_tokens).saturating_add(call.think).saturating_add(TEMPLATE);
-        if most <= limits.context.min(limits.pages.saturating_mul(PAGE)) {
+        if most <= limits.context.min(limits.positions()) {
             return Ok(());
         }
         let request = self.request(0, call, &channel().0, &self.cancel)?;

@@ -14,6 +14,7 @@ mod sharing;
 mod speculation;
 mod thinking;
 mod weight_types;
+mod windows;
 
 use moot::MootError;
 use moot::engine::{Completion, Engine, EngineOptions, Event, Request, Stats, TokenLogprobs};

@@ -70,6 +70,7 @@ fn a_shared_page_is_read_once_for_all_rows_of_a_tile() {
             page_reads_unshared: 18 + 2 * 16,
             reused_across_groups: 0,
             evicted: 0,
+            freed_by_windows: 0,
             states_kept: 0,
             states_reused: 0,
             states_evicted: 0,

@@ -1,23 +1,31 @@
 //! Memory for weights and KV pages, which are large and long-lived.
 
 use half::f16;
-use half::vec::HalfBitsVecExt;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 /// `count` zeros, which the system backs with memory when they are first written, in huge pages where it has them: a
-/// decoding step streams over all weights, and small pages would stop the prefetcher every 4 KiB.
+/// decoding step streams over all weights, and small pages would stop the prefetcher every 4 KiB. `None` where the system
+/// has not that much. Asking for the memory before would spoil it: what the allocator is given back is zeroed by writing.
 #[must_use]
-pub fn zeroed(count: usize) -> Vec<f16> {
-    // Of whole numbers, since the standard library asks the system for zeros of these alone.
-    let data = vec![0_u16; count];
+pub fn try_zeroed(count: usize) -> Option<Vec<f16>> {
+    let layout = Layout::array::<f16>(count).ok()?;
+    if layout.size() == 0 {
+        return Some(Vec::new());
+    }
+    // SAFETY: the layout's size is not zero.
+    let data = unsafe { alloc_zeroed(layout) };
+    if data.is_null() {
+        return None;
+    }
     #[cfg(target_os = "linux")]
-    advise_huge(data.as_ptr() as usize, size_of_val(&*data));
-    data.reinterpret_into()
+    advise_huge(data as usize, layout.size());
+    // SAFETY: allocated by the global allocator with the layout of a vector of this capacity; zeros are numbers.
+    Some(unsafe { Vec::from_raw_parts(data.cast(), count, count) })
 }
 
-/// Zeroed bytes that start at a cache line, backed as those of [`zeroed`].
+/// Zeroed bytes that start at a cache line, backed as those of [`try_zeroed`].
 pub(crate) struct Aligned {
     data: NonNull<u8>,
     layout: Layout,

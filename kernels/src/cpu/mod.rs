@@ -57,7 +57,7 @@ pub use gated::Gate;
 pub(crate) use int16::{Int16, Int16Call, pack as pack_i16, panel_bytes as i16_panel_bytes, row_of_i16};
 pub(crate) use linear::{Elements, LinearCall, PANEL};
 pub(crate) use memory::Aligned;
-pub use memory::zeroed;
+pub use memory::try_zeroed;
 pub(crate) use norm::Residual;
 pub(crate) use pack::pack_half;
 pub(crate) use quantise::{CHUNK, Int8, RowChunk};

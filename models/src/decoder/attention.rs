@@ -1,7 +1,7 @@
 //! Attention of a block.
 
 use super::rotations::Angles;
-use crate::batch::Batch;
+use crate::batch::Table;
 use crate::layers::{Joined, Linear};
 use crate::spec::Rotation;
 use candle_core::{Result, Tensor};
@@ -45,7 +45,7 @@ impl Attention {
         &self,
         x: &Tensor,
         angles: &Angles,
-        batch: &Batch,
+        table: &Table,
         (k_cache, v_cache): (&Tensor, &Tensor),
     ) -> Result<Queries> {
         let (cos, sin) = angles.of(self.rotation)?;
@@ -66,7 +66,7 @@ impl Attention {
             (q, k, biases, norms)
         };
         let step =
-            RotateStore { cos, sin, slots: &batch.slots, k_cache, v_cache, biases, norms, norm_eps: self.norm_eps };
+            RotateStore { cos, sin, slots: &table.slots, k_cache, v_cache, biases, norms, norm_eps: self.norm_eps };
         let rotated = step.apply(&q, &k, &v)?;
         let rotated = match &angles.query_factors {
             Some(factors) => rotated.broadcast_mul(&factors.to_dtype(rotated.dtype())?)?,
@@ -79,12 +79,12 @@ impl Attention {
     pub(super) fn attend(
         &self,
         queries: &Queries,
-        batch: &Batch,
+        table: &Table,
         (k_cache, v_cache): (&Tensor, &Tensor),
     ) -> Result<Tensor> {
         let (tokens, heads, dim) = queries.rotated.dims3()?;
         let (window, sinks) = (self.window, self.sinks.as_ref());
-        let op = attention::Attention { window, sinks, ..attention::Attention::new(&batch.plan, self.scale) };
+        let op = attention::Attention { window, sinks, ..attention::Attention::new(&table.plan, self.scale) };
         let out = op.apply([&queries.rotated, k_cache, v_cache])?;
         let out = out.reshape((tokens, heads * dim))?;
         match &queries.gate {

@@ -14,8 +14,8 @@ pub use options::{LoadOptions, Residency};
 pub use replay::{ReplayCounts, Replays};
 
 use crate::batch::Batch;
-use crate::error::Result;
-use crate::kv::KvCache;
+use crate::error::{ModelError, Result};
+use crate::kv::{KvCache, PageGroups};
 use crate::layers::{FeedForwards, Linear, moved};
 use crate::spec::DecoderSpec;
 use block::{Block, Following, Mixer};
@@ -64,7 +64,22 @@ impl Decoder {
     /// # Errors
     /// The device has not that much memory.
     pub fn kv_cache_with_states(&self, pages: usize, states: usize) -> Result<KvCache> {
-        KvCache::new(&self.spec, pages, states, self.kv_dtype, |layer| &self.blocks[layer].device)
+        self.kv_cache_in_groups(&PageGroups::one(&self.spec), pages, states)
+    }
+
+    /// A cache of `pages`, each of one of `groups`, with `states` recurrent states where the model has such.
+    ///
+    /// # Errors
+    /// The device has not that much memory.
+    pub fn kv_cache_in_groups(&self, groups: &PageGroups, pages: usize, states: usize) -> Result<KvCache> {
+        KvCache::new(&self.spec, groups, pages, states, self.kv_dtype, |layer| &self.blocks[layer].device)
+    }
+
+    /// The groups in which pages of windowed layers can be given back. On a GPU there is one group: its kernels and its
+    /// captured steps have one table of pages.
+    #[must_use]
+    pub fn page_groups(&self) -> PageGroups {
+        if self.is_on_cpu() { PageGroups::of(&self.spec) } else { PageGroups::one(&self.spec) }
     }
 
     /// The first device, which takes the input.
@@ -77,6 +92,12 @@ impl Decoder {
     #[must_use]
     pub fn page_bytes(&self) -> usize {
         KvCache::page_bytes(&self.spec, self.kv_dtype)
+    }
+
+    /// Bytes of one KV page of one of `groups`.
+    #[must_use]
+    pub fn group_page_bytes(&self, groups: &PageGroups) -> usize {
+        groups.page_bytes(&self.spec, self.kv_dtype)
     }
 
     /// Bytes of one recurrent state over all layers; 0 where the model has none.
@@ -199,9 +220,10 @@ impl Decoder {
         let ends = i + 1 == self.blocks.len() && batch.logit_rows.is_empty();
         match &self.blocks[i].mixer {
             Mixer::Attention(attention) => {
-                let pages = kv.layer(i)?;
-                let queries = attention.store(normed, angles, batch, pages)?;
-                if ends { Ok(None) } else { Ok(Some(attention.attend(&queries, batch, pages)?)) }
+                let (pages, group) = kv.layer(i)?;
+                let table = batch.tables.get(group).ok_or_else(|| no_pages(group, batch.tables.len()))?;
+                let queries = attention.store(normed, angles, table, pages)?;
+                if ends { Ok(None) } else { Ok(Some(attention.attend(&queries, table, pages)?)) }
             }
             Mixer::Delta(delta) => Ok(Some(delta.apply(normed, batch, kv.delta_states(i)?)?).filter(|_| !ends)),
             Mixer::ShortConv(conv) => Ok(Some(conv.apply(normed, batch, kv.conv_states(i)?)?).filter(|_| !ends)),
@@ -211,7 +233,7 @@ impl Decoder {
     /// Cosines and sines of the batch's positions: f32 where a kernel of ours rotates by them.
     fn angles(&self, batch: &Batch, device: &Device) -> candle_core::Result<Angles> {
         let dtype = if device.is_cuda() { DType::F32 } else { self.dtype };
-        self.rotations.angles(batch.plan.positions(), dtype, device)
+        self.rotations.angles(batch.plan().positions(), dtype, device)
     }
 
     /// Logits at every position of one sequence, from an empty cache: `[tokens, vocab]`.
@@ -228,6 +250,11 @@ impl Decoder {
         let batch = batch.with_states(vec![StateRows { from: None, to: 0, saves: Vec::new() }]);
         Ok(self.forward(&batch, &self.kv_cache(pages)?)?.to_vec2()?)
     }
+}
+
+fn no_pages(group: usize, of: usize) -> ModelError {
+    candle_core::Error::Msg(format!("a batch with pages of {of} groups of layers lacks those of group {group} (bug)"))
+        .into()
 }
 
 /// `x + added`, and its norm, or the sum again where there is no norm.

@@ -3,7 +3,7 @@
 
 use super::Decoder;
 use super::block::Block;
-use crate::batch::Batch;
+use crate::batch::{Batch, Table};
 use crate::error::{ModelError, Result};
 use crate::kv::KvCache;
 use crate::layers::{Linear, MOST_BY_BLOCKS};
@@ -86,10 +86,10 @@ impl Replays {
             return Ok(None);
         }
         // The kernels know no window. As long as none is exceeded it has no effect.
-        if !batch.plan.is_within_window(decoder.spec.window) {
+        if !batch.plan().is_within_window(decoder.spec.window) {
             return Ok(None);
         }
-        let Some((cascade, room)) = batch.plan.to_capture(decoder.dtype, decoder.attention_shape()) else {
+        let Some((cascade, room)) = batch.plan().to_capture(decoder.dtype, decoder.attention_shape()) else {
             return Ok(None);
         };
         if let Some(step) = self.steps.get_mut(&room) {
@@ -160,7 +160,7 @@ impl Batch {
     /// Whether a captured step can do its work: every row's logits are wanted, and all pages are in `kv`.
     fn is_capturable(&self, kv: &KvCache) -> bool {
         let few = (1..=MOST_ROWS).contains(&self.tokens.len());
-        few && self.logits_of_all() && self.plan.is_within(kv.pages()) && self.slots.is_within(kv.pages())
+        few && self.logits_of_all() && self.plan().is_within(kv.pages()) && self.slots().is_within(kv.pages())
     }
 }
 
@@ -214,8 +214,10 @@ impl Decoder {
         let ids = words(0, rows)?;
         let in_place = Batch {
             tokens: batch.tokens.clone(),
-            plan: batch.plan.captured(cascade, words(2 * rows, room.words())?, self.attention_shape())?,
-            slots: batch.slots.captured(words(rows, rows)?),
+            tables: vec![Table {
+                plan: batch.plan().captured(cascade, words(2 * rows, room.words())?, self.attention_shape())?,
+                slots: batch.slots().captured(words(rows, rows)?),
+            }],
             logit_rows: batch.logit_rows.clone(),
             lens: batch.lens.clone(),
             states: Vec::new(),
@@ -240,9 +242,9 @@ impl Decoder {
 
     /// Writes the inputs of `batch` over those of a captured step.
     fn write(&self, batch: &Batch, cascade: &Cascade, to: &Buffers) -> Result<()> {
-        let words = [&batch.tokens[..], batch.slots.words(), cascade.words()].concat();
+        let words = [&batch.tokens[..], batch.slots().words(), cascade.words()].concat();
         overwrite(&to.words, &words)?;
-        let angles = self.rotations.angles(batch.plan.positions(), DType::F32, &Device::Cpu)?;
+        let angles = self.rotations.angles(batch.plan().positions(), DType::F32, &Device::Cpu)?;
         let bits: Vec<u32> = angles.numbers()?.into_iter().map(f32::to_bits).collect();
         Ok(overwrite(&to.angles, &bits)?)
     }

@@ -6,7 +6,7 @@ mod storage;
 use crate::arch;
 use crate::decoder::Residency;
 use crate::error::Result;
-use crate::kv::KvCache;
+use crate::kv::{KvCache, PageGroups};
 use crate::spec::{DecoderSpec, Recurrence};
 use crate::weights::Weights;
 use candle_core::DType;
@@ -83,6 +83,10 @@ pub struct Footprint {
     pub types: Vec<StoredType>,
     /// Bytes of keys and values a token takes, over all layers.
     pub kv_token_bytes: u64,
+    /// The groups of layers that pages are of.
+    pub groups: PageGroups,
+    /// Bytes of them in the layers of one group.
+    group_token_bytes: u64,
     /// Bytes of a sequence's recurrent state, over all layers; 0 where there are no such layers.
     pub state_bytes: u64,
     hidden: usize,
@@ -119,9 +123,12 @@ impl Footprint {
     }
 
     fn new(types: BTreeMap<String, StoredType>, spec: &DecoderSpec) -> Self {
+        let groups = PageGroups::of(spec);
         Self {
             types: sorted(types),
             kv_token_bytes: (KvCache::page_bytes(spec, KV) / PAGE) as u64,
+            groups,
+            group_token_bytes: (groups.page_bytes(spec, KV) / PAGE) as u64,
             state_bytes: KvCache::state_bytes(spec) as u64,
             hidden: spec.hidden,
             attention: projected((spec.heads + 2 * spec.kv_heads) * spec.head_dim, spec.recurrence),
@@ -137,15 +144,19 @@ impl Footprint {
     /// The same model with keys and values of `dtype`.
     #[must_use]
     pub fn with_kv(self, dtype: DType) -> Self {
-        let kv_token_bytes = self.kv_token_bytes / KV.size_in_bytes() as u64 * dtype.size_in_bytes() as u64;
-        Self { kv_token_bytes, ..self }
+        let of = |bytes: u64| bytes / KV.size_in_bytes() as u64 * dtype.size_in_bytes() as u64;
+        Self { kv_token_bytes: of(self.kv_token_bytes), group_token_bytes: of(self.group_token_bytes), ..self }
     }
 
-    /// The same model held on a GPU in numbers of `dtype`; where sums are to be exact, quantised weights are widened.
+    /// The same model held on a GPU in numbers of `dtype`; where sums are to be exact, quantised weights are widened. Pages of
+    /// all layers are kept ([`crate::Decoder::page_groups`]).
     #[must_use]
     pub fn on_gpu(self, dtype: DType, exact: bool) -> Self {
         let width = dtype.size_in_bytes() as u64;
-        Self { placement: Placement::Gpu { width, widened: exact }, ..self.with_kv(dtype) }
+        let held = self.with_kv(dtype);
+        let groups = PageGroups { full: 1, windowed: 0, window: usize::MAX, ..held.groups };
+        let group_token_bytes = held.kv_token_bytes;
+        Self { placement: Placement::Gpu { width, widened: exact }, groups, group_token_bytes, ..held }
     }
 
     /// Weights in all.
@@ -186,19 +197,19 @@ impl Footprint {
         self.types.iter().map(bytes).sum::<u64>() + embedding
     }
 
-    /// Bytes of the pages of `agents` sequences of `tokens` each that share nothing, and of their recurrent states,
-    /// which get at most half of the memory.
+    /// Bytes of the pages of `agents` sequences of `tokens` each that share nothing, in steps of `step_tokens`, and of
+    /// their recurrent states, which get at most half of the memory.
     #[must_use]
-    pub fn kv_bytes(&self, agents: usize, tokens: usize) -> u64 {
-        let slots = (tokens as u64).div_ceil(PAGE as u64).saturating_mul(PAGE as u64);
-        let pages = self.kv_token_bytes.saturating_mul(slots).saturating_mul(agents as u64);
+    pub fn kv_bytes(&self, agents: usize, tokens: usize, step_tokens: usize) -> u64 {
+        let slots = (self.groups.pages(agents, tokens, step_tokens) as u64).saturating_mul(PAGE as u64);
+        let pages = self.group_token_bytes.saturating_mul(slots);
         match self.state_bytes {
             0 => pages,
             state => pages.max(state.saturating_mul(agents as u64)).saturating_mul(2),
         }
     }
 
-    /// The tokens whose keys and values fit into `bytes` of KV memory.
+    /// The tokens whose keys and values fit into `bytes` of KV memory where no page is given back.
     #[must_use]
     pub fn tokens_within(&self, bytes: u64) -> u64 {
         let pages = if self.state_bytes > 0 { bytes / 2 } else { bytes };
@@ -234,7 +245,7 @@ impl Footprint {
     pub fn needed(&self, load: &Load) -> Needed {
         Needed {
             weights: self.resident_bytes(load.residency),
-            kv: self.kv_bytes(load.agents, load.tokens),
+            kv: self.kv_bytes(load.agents, load.tokens, load.step_tokens),
             working: self.working_bytes(load.step_tokens, load.agents),
         }
     }
@@ -357,13 +368,28 @@ mod tests {
         assert!(oss.resident_bytes(Residency::AsStored) < oss.stored_bytes() * 101 / 100);
     }
 
+    /// Gemma 3 270M: 15 of 18 layers have a window of 512 positions; keys and values of a head of 256 in f16.
+    #[test]
+    fn positions_beyond_a_window_take_memory_in_full_layers_alone() {
+        let footprint = planned("gemma-3-270m");
+        let layer = 2 * 256 * 2;
+        assert_eq!(footprint.kv_token_bytes, 18 * layer);
+        assert_eq!(footprint.groups, PageGroups { layers: 3, full: 1, windowed: 5, window: 512 });
+        assert_eq!(footprint.kv_bytes(2, 160, 512), 2 * 160 * 18 * layer, "all is in the window");
+        let (short, long) = (footprint.kv_bytes(1, 2048, 512), footprint.kv_bytes(1, 18_432, 512));
+        assert_eq!(long - short, 16_384 * 3 * layer);
+        assert_eq!(2 * long - footprint.kv_bytes(2, 18_432, 512), 512 * 15 * layer, "the tokens of a step are of one");
+        let gpu = footprint.on_gpu(DType::F16, false);
+        assert_eq!(gpu.kv_bytes(1, 18_432, 512), 18_432 * 18 * layer);
+    }
+
     #[test]
     fn memory_grows_with_agents_and_tokens() {
         let footprint = planned("llama-3.1-8b");
         // 32 layers, keys and values of 8 heads of 128 in f16.
         assert_eq!(footprint.kv_token_bytes, 32 * 2 * 8 * 128 * 2);
-        assert_eq!(footprint.kv_bytes(3, 17), 3 * 32 * footprint.kv_token_bytes);
-        assert_eq!(footprint.kv_bytes(usize::MAX, usize::MAX), u64::MAX);
+        assert_eq!(footprint.kv_bytes(3, 17, 512), 3 * 32 * footprint.kv_token_bytes);
+        assert_eq!(footprint.kv_bytes(usize::MAX, usize::MAX, 512), u64::MAX);
         let load = |agents, tokens| Load { agents, tokens, step_tokens: 512, residency: Residency::AsStored };
         let (one, eight) = (footprint.needed(&load(1, 2048)), footprint.needed(&load(8, 2048)));
         assert_eq!((one.weights, 8 * one.kv), (eight.weights, eight.kv));

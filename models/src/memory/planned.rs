@@ -2,9 +2,12 @@
 
 use super::storage::{StoredType, add, planned_type, sorted};
 use super::{Footprint, KV, Placement, projected};
+use crate::arch::{Config, spec_of_config};
+use crate::kv::PageGroups;
 use crate::source::Shape;
 use crate::spec::Recurrence;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Tensors by their storage type.
 struct Plan<'a> {
@@ -111,6 +114,13 @@ impl Plan<'_> {
     }
 }
 
+/// The groups of layers that pages are of; one group of the `attending` layers where the shape is no model's.
+fn groups(shape: &Shape, attending: usize) -> PageGroups {
+    let config = Config::of(Path::new("models/catalog.toml"), shape.config());
+    let one = PageGroups { layers: attending, full: 1, windowed: 0, window: usize::MAX };
+    config.and_then(|config| spec_of_config(&config)).map_or(one, |spec| PageGroups::of(&spec))
+}
+
 impl Footprint {
     /// Of a model of `shape` whose file is of kind `quant`: an estimate, to some per cent.
     #[must_use]
@@ -133,9 +143,13 @@ impl Footprint {
         let inner = shape.moe_intermediate_size.unwrap_or(shape.intermediate_size);
         let used = inner * shape.num_experts_per_tok.unwrap_or(1) + shape.shared_expert_intermediate_size.unwrap_or(0);
         let dense = shape.num_dense_layers.map_or(0, |_| shape.intermediate_size);
+        let layer_bytes = (2 * kv_heads * dim * KV.size_in_bytes()) as u64;
+        let groups = groups(shape, attending);
         Self {
             types: sorted(plan.types),
-            kv_token_bytes: (2 * attending * kv_heads * dim * KV.size_in_bytes()) as u64,
+            kv_token_bytes: attending as u64 * layer_bytes,
+            groups,
+            group_token_bytes: groups.layers as u64 * layer_bytes,
             state_bytes: recurrence.map_or(0, |(of, recurrent)| (recurrent * of.state_len() * size_of::<f32>()) as u64),
             hidden,
             attention: projected((heads + 2 * kv_heads) * dim, recurrence.map(|(recurrence, _)| recurrence)),

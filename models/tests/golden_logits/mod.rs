@@ -5,6 +5,7 @@ mod architectures;
 mod real;
 mod recurrent;
 mod tiny;
+mod windows;
 
 use moot_models::{LoadOptions, Model, Residency};
 use safetensors::{Dtype, SafeTensors};

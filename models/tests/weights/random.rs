@@ -125,5 +125,8 @@ fn every_alias_of_the_catalog_has_a_spec_and_its_tensors() {
         let planned = Footprint::planned(&entry.shape, &entry.quant);
         assert_eq!(footprint.parameters(), planned.parameters(), "{}", entry.alias);
         assert_eq!(footprint.kv_token_bytes, planned.kv_token_bytes, "{}", entry.alias);
+        assert_eq!(footprint.groups, planned.groups, "{}", entry.alias);
+        let bytes = |footprint: &Footprint| footprint.kv_bytes(3, 9000, 512);
+        assert_eq!(bytes(&footprint), bytes(&planned), "{}", entry.alias);
     }
 }

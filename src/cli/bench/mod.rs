@@ -56,6 +56,10 @@ struct Measured {
     decode_share: f64,
     page_reads: usize,
     page_reads_unshared: usize,
+    /// Most bytes of pages that requests held at once, since the model was loaded.
+    peak_page_bytes: usize,
+    /// Pages of layers with a window, in prefill and decoding, given back before their request ended.
+    pages_freed_by_windows: usize,
     /// Of a model with recurrent states, in prefill and decoding: copies kept, requests that went on from one, and copies
     /// evicted.
     states_kept: usize,
@@ -203,6 +207,8 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
         decode_share: decode_limit / decode_seconds,
         page_reads,
         page_reads_unshared: after.page_reads_unshared - between.page_reads_unshared,
+        peak_page_bytes: after.peak_pages * decoder.group_page_bytes(&engine.limits().groups),
+        pages_freed_by_windows: after.freed_by_windows - before.freed_by_windows,
         states_kept: after.states_kept - before.states_kept,
         states_reused: after.states_reused - before.states_reused,
         states_evicted: after.states_evicted - before.states_evicted,

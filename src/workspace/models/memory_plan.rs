@@ -60,7 +60,8 @@ impl MemoryPlan {
         };
         let least = |model: &&LocatedModel| {
             let tokens = model.identity.context.min(LEAST_TOKENS);
-            let pages = usize::try_from(model.footprint.kv_bytes(1, tokens)).unwrap_or(usize::MAX);
+            let pages = model.footprint.kv_bytes(1, tokens, options.engine.step_tokens);
+            let pages = usize::try_from(pages).unwrap_or(usize::MAX);
             model.needed(options.kv_memory.unwrap_or(pages), options)
         };
         let limit = budget.unwrap_or(u64::MAX);
@@ -147,7 +148,7 @@ mod tests {
         let options = Options::default();
         ["smollm2-135m", "qwen2.5-0.5b"].map(|name| {
             let model = located(name);
-            model.needed(model.footprint.kv_bytes(1, 2048) as usize, &options).total()
+            model.needed(model.footprint.kv_bytes(1, 2048, options.engine.step_tokens) as usize, &options).total()
         })
     }
 

@@ -75,7 +75,8 @@ impl<'a> Attention<'a> {
         }
         for sequence in &self.plan.sequences {
             let needed = (sequence.start + sequence.len).div_ceil(PAGE);
-            if sequence.pages.len() < needed || sequence.pages.iter().any(|&p| p as usize >= pages) {
+            let read = sequence.pages.get((sequence.start + 1).saturating_sub(self.window) / PAGE..needed);
+            if read.is_none_or(|read| read.iter().any(|&p| p as usize >= pages)) {
                 bail!("attention: a sequence of {needed} pages has {:?}, of {pages} in the cache", sequence.pages);
             }
         }

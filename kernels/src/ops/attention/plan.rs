@@ -5,7 +5,7 @@ use crate::cpu::{Task, Tile};
 use crate::launch::{self, AttentionShape, Element};
 use crate::ops::cascade::{Cascade, Room};
 use crate::ops::{PerDevice, upload};
-use crate::pages::{PAGE, SequenceRows};
+use crate::pages::{NO_PAGE, PAGE, SequenceRows};
 use candle_core::{DType, Device, Result, Tensor, bail};
 use std::sync::{Arc, OnceLock};
 
@@ -120,7 +120,10 @@ impl AttentionPlan {
     pub fn page_reads(&self) -> usize {
         match self.on_gpu.any() {
             Some(on_gpu) => on_gpu.cascade.page_reads(),
-            None => self.tiles(usize::MAX).map_or(0, |tiles| tiles.iter().map(|tile| tile.visits.len()).sum()),
+            None => {
+                let read = |tile: &Tile| tile.visits.iter().filter(|visit| visit.page != NO_PAGE as usize).count();
+                self.tiles(usize::MAX).map_or(0, |tiles| tiles.iter().map(read).sum())
+            }
         }
     }
 

@@ -24,14 +24,18 @@ pub(super) fn tiles(sequences: &[SequenceRows], window: usize) -> Vec<Tile> {
         let mut done = 0;
         while done < sequence.len {
             let open = runs.last().map_or(0, |last| last.rows.end - runs[0].rows.start);
-            // A tile has rows of one sequence, or whole short sequences that begin with the same page.
-            let joins = open > 0 && open + sequence.len <= TILE_ROWS && runs[0].sequence.pages[0] == sequence.pages[0];
-            if open > 0 && !joins {
-                tiles.push(close(&mut runs));
-            }
             let take = (sequence.len - done).min(TILE_ROWS);
             let first = sequence.start + done;
             let pages = (first + 1).saturating_sub(window) / PAGE..(first + take).div_ceil(PAGE);
+            // A tile has rows of one sequence, or whole short sequences that share the first page that both read.
+            let shares = |other: &RowRun<'_>| {
+                let common = other.pages.start.max(pages.start);
+                common < pages.end.min(other.pages.end) && other.sequence.pages[common] == sequence.pages[common]
+            };
+            let joins = open > 0 && open + sequence.len <= TILE_ROWS && shares(&runs[0]);
+            if open > 0 && !joins {
+                tiles.push(close(&mut runs));
+            }
             runs.push(RowRun { sequence, rows: row..row + take, pages });
             row += take;
             done += take;

@@ -1,15 +1,19 @@
 //! KV pages as tensors, and recurrent states. Who owns which page or state is the engine's business.
 
+mod groups;
+
+pub use groups::PageGroups;
+
 use crate::error::{ModelError, Result};
 use crate::spec::{DecoderSpec, Recurrence};
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::PAGE;
-use moot_kernels::cpu::zeroed;
+use moot_kernels::cpu::try_zeroed;
 use moot_kernels::ops::delta_net::DeltaStates;
 use moot_kernels::ops::short_conv::ConvStates;
 
-/// Keys and values of every layer with attention, in pages of [`PAGE`] positions, and the states of every recurrent
-/// layer.
+/// Keys and values of every layer with attention, in pages of [`PAGE`] positions and one group of layers, and the states
+/// of every recurrent layer.
 #[derive(Debug)]
 pub struct KvCache {
     layers: Vec<Layer>,
@@ -18,20 +22,26 @@ pub struct KvCache {
 
 #[derive(Debug)]
 enum Layer {
-    /// `[pages, kv_heads, head_dim, PAGE]` and `[pages, kv_heads, PAGE, head_dim]`.
-    Pages(Tensor, Tensor),
+    /// `[pages, kv_heads, head_dim, PAGE]` and `[pages, kv_heads, PAGE, head_dim]`, of which the pages of the layer's group
+    /// are its own. The layers in the same place of other groups have the same tensors.
+    Pages {
+        keys: Tensor,
+        values: Tensor,
+        group: usize,
+    },
     Delta(DeltaStates),
     ShortConv(ConvStates),
 }
 
 impl KvCache {
-    /// Reserves `pages` and `states`, each layer's on its own device. On the CPU the system backs a page or a state
-    /// with memory when it is first written.
+    /// Reserves `pages`, each of one of `groups`, and `states`, each layer's on its own device. On the CPU the system
+    /// backs a page or a state with memory when it is first written.
     ///
     /// # Errors
     /// A device has not that much memory.
     pub fn new<'a>(
         spec: &DecoderSpec,
+        groups: &PageGroups,
         pages: usize,
         states: usize,
         dtype: DType,
@@ -45,10 +55,16 @@ impl KvCache {
             reservable(spec, pages, dtype).and_then(|()| states_reservable(spec, states)).map_err(what)?;
         }
         let zeros = |shape: (usize, usize, usize, usize), device: &Device| match (device, dtype) {
-            (Device::Cpu, DType::F16) => Tensor::from_vec(zeroed(shape.0 * shape.1 * shape.2 * shape.3), shape, device),
+            (Device::Cpu, DType::F16) => {
+                let count = shape.0 * shape.1 * shape.2 * shape.3;
+                let refused = || candle_core::Error::Msg(format!("{} bytes: the system has not that much", 2 * count));
+                Tensor::from_vec(try_zeroed(count).ok_or_else(refused)?, shape, device)
+            }
             _ => Tensor::zeros(shape, dtype, device),
         };
-        let layer = |layer| {
+        let places = groups.places(spec);
+        let mut tensors: Vec<(Tensor, Tensor)> = Vec::new();
+        let layer = |layer: usize| {
             let device = device_of(layer);
             match spec.recurrence_of(layer) {
                 None => {}
@@ -57,11 +73,16 @@ impl KvCache {
                     return Ok(Layer::ShortConv(ConvStates::new(shape, states, device)?));
                 }
             }
-            let k = zeros((pages, spec.kv_heads, spec.head_dim, PAGE), device)?;
-            let v = zeros((pages, spec.kv_heads, PAGE, spec.head_dim), device)?;
-            // A GPU computes behind this thread. Its errors are returned here and not by the first step.
-            device.synchronize()?;
-            Ok(Layer::Pages(k, v))
+            let (group, place) = places[layer];
+            // Places of a group are taken in the order of layers.
+            if place >= tensors.len() {
+                let keys = zeros((pages, spec.kv_heads, spec.head_dim, PAGE), device)?;
+                tensors.push((keys, zeros((pages, spec.kv_heads, PAGE, spec.head_dim), device)?));
+                // A GPU computes behind this thread. Its errors are returned here and not by the first step.
+                device.synchronize()?;
+            }
+            let (keys, values) = tensors[place].clone();
+            Ok(Layer::Pages { keys, values, group })
         };
         let layers = (0..spec.layers).map(layer).collect::<candle_core::Result<_>>().map_err(what)?;
         Ok(Self { layers, pages })
@@ -85,10 +106,10 @@ impl KvCache {
         self.pages
     }
 
-    /// Keys and values of layer `layer`.
-    pub(crate) fn layer(&self, layer: usize) -> Result<(&Tensor, &Tensor)> {
+    /// Keys and values of layer `layer`, and its group.
+    pub(crate) fn layer(&self, layer: usize) -> Result<((&Tensor, &Tensor), usize)> {
         match &self.layers[layer] {
-            Layer::Pages(keys, values) => Ok((keys, values)),
+            Layer::Pages { keys, values, group } => Ok(((keys, values), *group)),
             Layer::Delta(_) | Layer::ShortConv(_) => Err(another_kind(layer)),
         }
     }
@@ -97,7 +118,7 @@ impl KvCache {
     pub(crate) fn delta_states(&self, layer: usize) -> Result<&DeltaStates> {
         match &self.layers[layer] {
             Layer::Delta(states) => Ok(states),
-            Layer::Pages(..) | Layer::ShortConv(_) => Err(another_kind(layer)),
+            Layer::Pages { .. } | Layer::ShortConv(_) => Err(another_kind(layer)),
         }
     }
 
@@ -105,7 +126,7 @@ impl KvCache {
     pub(crate) fn conv_states(&self, layer: usize) -> Result<&ConvStates> {
         match &self.layers[layer] {
             Layer::ShortConv(states) => Ok(states),
-            Layer::Pages(..) | Layer::Delta(_) => Err(another_kind(layer)),
+            Layer::Pages { .. } | Layer::Delta(_) => Err(another_kind(layer)),
         }
     }
 }
@@ -124,14 +145,17 @@ fn states_reservable(spec: &DecoderSpec, states: usize) -> candle_core::Result<(
     Vec::<f32>::new().try_reserve_exact(numbers).map_err(refused)
 }
 
-/// Candle's own allocation would end the process where the system refuses it. This asks first, for what one layer
-/// needs, and gives it back.
+/// Candle's own allocation would end the process where the system refuses it. For numbers that Candle allocates this asks
+/// first, for what one layer needs, and gives it back.
 fn reservable(spec: &DecoderSpec, pages: usize, dtype: DType) -> candle_core::Result<()> {
     let page = 2 * spec.kv_heads * spec.head_dim * PAGE * dtype.size_in_bytes();
     let slots = pages.checked_mul(PAGE).filter(|&slots| u32::try_from(slots).is_ok());
     let Some(bytes) = slots.and_then(|_| pages.checked_mul(page)) else {
         candle_core::bail!("{} pages are the most", u32::MAX as usize / PAGE)
     };
+    if dtype == DType::F16 {
+        return Ok(());
+    }
     let refused = |e| candle_core::Error::Msg(format!("{bytes} bytes a layer: {e}"));
     Vec::<u8>::new().try_reserve_exact(bytes).map_err(refused)
 }

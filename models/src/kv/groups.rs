@@ -1,0 +1,118 @@
+//! Groups of layers that have pages of their own.
+//!
+//! A layer of a window needs no position that its window has left; a full layer needs all of them. So each has pages of
+//! its own. All groups have equally many layers: any free page serves any group, and what windowed layers give back, full
+//! layers can take.
+
+use crate::spec::DecoderSpec;
+use candle_core::DType;
+use moot_kernels::PAGE;
+
+/// Most groups: each has a table of pages and a plan of attention in every step.
+const MOST_GROUPS: usize = 8;
+
+/// How the layers with attention are divided. A page has the keys and values of [`PAGE`] positions in the layers of one
+/// group. Groups of full layers come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageGroups {
+    /// Layers of a group; the last group of a kind may have fewer.
+    pub layers: usize,
+    /// Groups of layers that attend to every position. Where nothing is given back, the one group of all layers.
+    pub full: usize,
+    /// Groups of layers that attend to the last `window` positions alone.
+    pub windowed: usize,
+    /// Positions that a row of a windowed group attends to, its own included; `usize::MAX` where there is no such group.
+    pub window: usize,
+}
+
+impl PageGroups {
+    /// One group of all layers with attention: no page is given back while a sequence runs.
+    #[must_use]
+    pub fn one(spec: &DecoderSpec) -> Self {
+        Self { layers: spec.attention_layers(), full: 1, windowed: 0, window: usize::MAX }
+    }
+
+    /// Groups by window, where giving pages back can save memory: as many layers in each as waste the fewest places.
+    #[must_use]
+    pub fn of(spec: &DecoderSpec) -> Self {
+        let one = Self::one(spec);
+        let windowed = (0..spec.layers).filter(|&layer| spec.kind(layer).windowed).count();
+        if windowed == 0 || spec.window >= spec.context || spec.recurrence.is_some() {
+            return one;
+        }
+        let full = spec.layers - windowed;
+        let with = |layers: usize| Self {
+            layers,
+            full: full.div_ceil(layers),
+            windowed: windowed.div_ceil(layers),
+            window: spec.window.max(1),
+        };
+        let possible = (1..=full.max(windowed)).rev().map(with).filter(|groups| groups.count() <= MOST_GROUPS);
+        let best = possible.min_by_key(|groups| groups.count() * groups.layers).unwrap_or(one);
+        // Else a long context would take as much as without groups.
+        if best.full * best.layers < spec.layers { best } else { one }
+    }
+
+    /// Groups of both kinds.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.full + self.windowed
+    }
+
+    /// Of each layer its group, and its place in the group; without meaning for layers with a recurrent state.
+    pub(crate) fn places(&self, spec: &DecoderSpec) -> Vec<(usize, usize)> {
+        let (mut full, mut windowed) = (0, self.full * self.layers);
+        let place = |layer: usize| {
+            let kind = spec.kind(layer);
+            let next = if kind.windowed && self.windowed > 0 { &mut windowed } else { &mut full };
+            let place = *next;
+            *next += usize::from(!kind.recurrent);
+            (place / self.layers.max(1), place % self.layers.max(1))
+        };
+        (0..spec.layers).map(place).collect()
+    }
+
+    /// Bytes of a page of one group, whose numbers are of `dtype`.
+    pub(crate) fn page_bytes(&self, spec: &DecoderSpec, dtype: DType) -> usize {
+        2 * self.layers * spec.kv_heads * spec.head_dim * PAGE * dtype.size_in_bytes()
+    }
+
+    /// The first page, in the order of positions, that windowed layers read for the token at `position` or for a later one.
+    #[must_use]
+    pub fn first_reached(&self, position: usize) -> usize {
+        position.saturating_add(1).saturating_sub(self.window) / PAGE
+    }
+
+    /// Pages of a windowed group that a sequence holds at most where a step computes one token of it: those that the window
+    /// touches, and one for draft tokens. A step's further tokens need [`Self::step_pages`] besides, over all sequences.
+    #[must_use]
+    pub fn window_pages(&self) -> usize {
+        (self.window - 1).div_ceil(PAGE).saturating_add(2)
+    }
+
+    /// Pages of a windowed group for the tokens of a step of `step_tokens`.
+    #[must_use]
+    pub fn step_pages(step_tokens: usize) -> usize {
+        step_tokens.div_ceil(PAGE)
+    }
+
+    /// Pages that `sequences` of `positions` each take at most, in steps of `step_tokens`, of all groups together.
+    #[must_use]
+    pub fn pages(&self, sequences: usize, positions: usize, step_tokens: usize) -> usize {
+        let all = positions.div_ceil(PAGE);
+        let held = all.min(self.window_pages());
+        let step = Self::step_pages(step_tokens).min((all - held).saturating_mul(sequences));
+        let each = self.full.saturating_mul(all).saturating_add(self.windowed.saturating_mul(held));
+        each.saturating_mul(sequences).saturating_add(self.windowed.saturating_mul(step))
+    }
+
+    /// Positions of one sequence for which `pages` are enough.
+    #[must_use]
+    pub fn positions(&self, pages: usize, step_tokens: usize) -> usize {
+        let most = self.window_pages().saturating_add(Self::step_pages(step_tokens));
+        // Up to here every position takes a page of every group.
+        let short = (pages / self.count().max(1)).min(most);
+        let long = pages.saturating_sub(self.count().saturating_mul(most)).checked_div(self.full).unwrap_or(usize::MAX);
+        if short < most { short.saturating_mul(PAGE) } else { most.saturating_add(long).saturating_mul(PAGE) }
+    }
+}
