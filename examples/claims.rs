@@ -8,9 +8,11 @@
 //! `moot conflict` does.
 #![allow(clippy::print_stdout)]
 
+use moot::MootError;
 use moot::workspace::{
     Assessment, Control, Document, Evidence, MethodOptions, Neither, Plan, PlanOptions, Question, Silent, Workspace,
 };
+use std::path::Path;
 
 /// Prints the documents of one side, each with the words that show it.
 fn print(side: &str, all: &[Evidence], assessment: &Assessment) {
@@ -22,14 +24,13 @@ fn print(side: &str, all: &[Evidence], assessment: &Assessment) {
 fn main() -> moot::Result<()> {
     let typed: Vec<String> = std::env::args().skip(1).collect();
     let [model, text, paths @ ..] = typed.as_slice() else {
-        println!("expected MODEL TEXT DOCUMENT..");
-        return Ok(());
+        return Err(MootError::Usage("expected MODEL TEXT DOCUMENT..".into()));
     };
-    let method = MethodOptions { name: Some("conflict-score".into()), ..MethodOptions::default() };
+    let method = MethodOptions::default().for_claims();
     let options = PlanOptions { method, model: model.clone(), ..PlanOptions::default() };
     let control = Control::default();
     let workspace = Workspace::open(Plan::of(options, &control)?, &control)?;
-    let read = |path: &String| std::fs::read_to_string(path).map_err(|e| moot::MootError::io(path, "read", e));
+    let read = |path: &str| std::fs::read_to_string(path).map_err(|e| MootError::io(Path::new(path), "read", e));
     let document = |path: &String| -> moot::Result<Document> {
         Ok(Document { name: path.clone(), text: read(path)?, ..Document::default() })
     };
