@@ -25,7 +25,7 @@ pub(crate) struct Given {
 pub(crate) fn documents(all: Vec<Given>, whole: bool, control: &Control) -> Result<Vec<Document>> {
     let all = all.into_iter().map(InlineDocument::from).collect();
     let searchable = (!whole).then_some("search them with corpus=, or read them with whole=True");
-    let read = InlineRead::of(all, searchable)?;
+    let read = InlineRead::of(all, searchable, &control.cancel)?;
     read.notes.iter().for_each(|line| control.watch.note(line));
     Ok(read.documents)
 }

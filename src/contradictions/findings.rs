@@ -8,40 +8,40 @@ use super::quantities::Relation;
 use super::value::{as_written, differing, shared, shared_words};
 use super::words::{Words, overlap};
 use crate::dates::Date;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// A statement of a document.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
     /// The document's number, from 1.
     pub document: usize,
     /// Its file.
     pub file: String,
     /// Line from 1, where the file has lines.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// Page from 1, where the file has pages.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<u32>,
     /// The document's publisher or author.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The document's date, as given.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// The sentence, verbatim but for white space.
     pub quote: String,
     /// The referent of the pronoun it begins with, in words of the document; else empty.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
     #[serde(skip)]
     claim: usize,
 }
 
 /// The statements that agree on one value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Side {
     /// The differing numbers, dates or names, as far as code finds them.
     pub values: Vec<String>,
@@ -54,7 +54,7 @@ pub struct Side {
 }
 
 /// A fact on which documents contradict each other.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Of the surest pair.
     pub probability: f64,
@@ -65,7 +65,7 @@ pub struct Finding {
 }
 
 /// The findings about one subject, the most probable first.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// In words of a document.
     pub subject: String,

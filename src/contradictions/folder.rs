@@ -8,7 +8,7 @@ use crate::question::{self, Origin};
 use crate::retrieval::Exact;
 use crate::retrieval::corpus::{Corpus, Document, Marks, note_lines, skipped_lines};
 use crate::units::plural;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -19,21 +19,21 @@ pub const MOST_SENTENCES: usize = 1000;
 const ENGLISH: f64 = 0.2;
 
 /// A document, as a report names it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     /// Its file, as its path was typed; with the record's line where a file has several documents.
     pub file: String,
     /// Its title, where it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The publisher or author.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// As given.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// Files with the same text, which are not read again.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<String>,
     /// Whether its file or a copy of it is among the changed files; true where all documents are compared.
     #[serde(skip)]
@@ -102,7 +102,14 @@ impl Folder {
     /// # Errors
     /// Paths that cannot be read; a folder without text; a single document.
     pub fn read(paths: &[String], changed: Option<&BTreeSet<PathBuf>>) -> Result<Self> {
-        let corpus = Corpus::open(paths)?;
+        Self::of_corpus(&Corpus::open(paths)?, paths, changed)
+    }
+
+    /// As [`Folder::read`], of a corpus that is open; errors name it by `paths`.
+    ///
+    /// # Errors
+    /// As [`Folder::read`].
+    pub fn of_corpus(corpus: &Corpus, paths: &[String], changed: Option<&BTreeSet<PathBuf>>) -> Result<Self> {
         let mut folder = Self { only_changes: changed.is_some(), ..Self::default() };
         let (mut exact, mut known) = (Exact::default(), HashMap::new());
         let mut documents = corpus.documents();

@@ -2,10 +2,10 @@
 
 use super::quantities::Relation;
 use super::signals::Signals;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Another number of the same thing.

@@ -3,11 +3,11 @@
 use super::findings::{Finding, Group};
 use super::folder::Source;
 use crate::units::plural;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Counts of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
     /// Documents, copies left out.
     pub documents: usize,
@@ -24,7 +24,7 @@ pub struct Counts {
 }
 
 /// The contradictions of a folder.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// By subject; the subject of the most probable contradiction first.
     pub groups: Vec<Group>,
@@ -33,7 +33,7 @@ pub struct Report {
     /// What was done.
     pub counts: Counts,
     /// Lines on what was not read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Every labelled pair with the features that decided, one object each.
     #[serde(skip)]

@@ -7,6 +7,7 @@ use crate::engine::{Completion, Engine, Event, Request, Stats, Think};
 use crate::error::{MootError, Result};
 use crate::generation::{Message, Prompt, Role, Segment, Thinking, Thoughts};
 use moot_models::tokenizer::ThoughtMarks;
+use moot_models::{Model, PAGE};
 use std::sync::mpsc::{Sender, channel};
 
 /// A model that runs in this process.
@@ -23,11 +24,7 @@ impl Local {
     /// `cancel` ends every call in flight when it is set, as by Ctrl-C.
     #[must_use]
     pub fn new(engine: Engine, identity: ModelIdentity, cancel: Cancel) -> Self {
-        let template = &engine.model().template;
-        let question = [Message::new(Role::User, "question")];
-        let open = template.thought_marks().open;
-        let opens = template.render(&question, true, Thinking::On).is_ok_and(|prompt| is_open(&prompt, open));
-        let thinks = opens || template.knows_thinking();
+        let thinks = thinks(engine.model());
         Self { engine, identity, cancel, thinks }
     }
 
@@ -48,14 +45,7 @@ impl Local {
         };
         let on = self.thinks && call.think > 0 && call.max_tokens > 0;
         let thinking = if on { Thinking::On } else { Thinking::Off };
-        let mut segments = model.template.render(messages, true, thinking)?;
-        let marks = model.template.thought_marks();
-        match (on, is_open(&segments, marks.open)) {
-            (true, false) => segments.push(Segment::Scaffold(format!("{}{}", marks.open, marks.before_close))),
-            (false, true) => segments.push(Segment::Scaffold(closing(marks))),
-            _ => {}
-        }
-        let prompt = model.tokenizer.encode_prompt(&segments)?;
+        let prompt = chat_tokens(model, messages, thinking)?;
         Ok((prompt, if on { Some(self.think(call.think)?) } else { None }))
     }
 
@@ -252,6 +242,30 @@ impl Llm for Local {
         }
         results.into_iter().map(|result| result.unwrap_or(Err(MootError::Interrupted))).collect()
     }
+}
+
+/// Whether the model can think before it replies: its template knows that, or opens thoughts.
+pub(crate) fn thinks(model: &Model) -> bool {
+    let template = &model.template;
+    let question = [Message::new(Role::User, "question")];
+    let open = template.thought_marks().open;
+    let opens = template.render(&question, true, Thinking::On).is_ok_and(|prompt| is_open(&prompt, open));
+    opens || template.knows_thinking()
+}
+
+/// The tokens of a chat up to the reply. With thinking on they end within the thoughts, otherwise outside of them.
+///
+/// # Errors
+/// A conversation that the template refuses.
+pub(crate) fn chat_tokens(model: &Model, messages: &[Message], thinking: Thinking) -> Result<Vec<u32>> {
+    let mut segments = model.template.render(messages, true, thinking)?;
+    let marks = model.template.thought_marks();
+    match (thinking, is_open(&segments, marks.open)) {
+        (Thinking::On, false) => segments.push(Segment::Scaffold(format!("{}{}", marks.open, marks.before_close))),
+        (Thinking::Off, true) => segments.push(Segment::Scaffold(closing(marks))),
+        _ => {}
+    }
+    Ok(model.tokenizer.encode_prompt(&segments)?)
 }
 
 /// Whether a prompt ends within thoughts that its template opened.

@@ -68,6 +68,13 @@ impl Assignment {
         }
     }
 
+    /// The roles that were named for the model at `index`; "others" where it has all that were not.
+    #[must_use]
+    pub fn roles_of(&self, index: usize) -> Vec<&str> {
+        let named = self.roles.iter().filter(|(_, model)| *model == index).map(|(role, _)| role.as_str());
+        named.chain(self.rest.filter(|rest| *rest == index).map(|_| "others")).collect()
+    }
+
     /// Roles that use every model, whatever the method: those that were named, and one for the model of all others.
     pub(crate) fn every_model(&self) -> Vec<&str> {
         let named = self.roles.iter().map(|(role, _)| role.as_str());
@@ -137,6 +144,11 @@ impl Roles {
         let by_role = assignment.among(method, roles)?;
         let first = roles.first().and_then(|role| by_role.get(*role)).copied().unwrap_or(self.first);
         Ok(Self { models: self.models.clone(), roles: by_role, first })
+    }
+
+    /// The model at `index` alone, for every role.
+    pub(crate) fn only(&self, index: usize) -> Self {
+        Self { models: vec![self.models[index].clone()], roles: BTreeMap::new(), first: 0 }
     }
 
     /// The models, each once, in the order of their assignment.

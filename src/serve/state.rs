@@ -81,17 +81,33 @@ impl State {
         name.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(name)
     }
 
+    /// What `work` makes of the workspace; with `model`, of one in which that model has every role.
+    ///
+    /// # Errors
+    /// 503 while the models are loaded, 404 for a model that is not loaded.
+    pub(super) fn on_model<T>(&self, model: Option<&str>, work: impl FnOnce(&Workspace) -> T) -> Answer<T> {
+        let workspace = self.workspace()?;
+        let Some(name) = model.filter(|name| !name.is_empty()) else { return Ok(work(workspace)) };
+        let alone = workspace.of_model(|identity| Self::served(identity) == name);
+        alone.map(|alone| work(&alone)).ok_or_else(|| Self::unknown(workspace, name, ""))
+    }
+
+    /// The refusal of a model that is not loaded; `also` says what else is a model.
+    fn unknown(workspace: &Workspace, name: &str, also: &str) -> Refusal {
+        let models = workspace.models().models();
+        let known = models.map(|model| Self::served(model.identity())).collect::<Vec<_>>().join(", ");
+        let found = crate::escape::beginning(name, 100);
+        Refusal::missing(format!("model: expected one of {known}{also}, found {found:?}"))
+    }
+
     /// The model of this name, of those that the server was started with; the first one where no name is given.
     pub(super) fn model(&self, name: Option<&str>) -> Answer<&dyn Llm> {
-        let models = self.workspace()?.models();
+        let workspace = self.workspace()?;
+        let models = workspace.models();
         let named = |name: &str| models.models().find(|model| Self::served(model.identity()) == name);
         match name.filter(|name| !name.is_empty()) {
             None => models.models().next().ok_or_else(|| Refusal::missing("no model is loaded")),
-            Some(name) => named(name).ok_or_else(|| {
-                let known = models.models().map(|model| Self::served(model.identity())).collect::<Vec<_>>().join(", ");
-                let found = crate::escape::beginning(name, 100);
-                Refusal::missing(format!("model: expected one of {known}, or moot/METHOD, found {found:?}"))
-            }),
+            Some(name) => named(name).ok_or_else(|| Self::unknown(workspace, name, ", or moot/METHOD")),
         }
     }
 }

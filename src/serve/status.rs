@@ -1,5 +1,6 @@
 //! Whether the server is up, its counters, and the answer to paths that it does not have.
 
+use crate::llm::roles::Assignment;
 use crate::llm::{Llm, ModelIdentity};
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::State;
@@ -31,19 +32,23 @@ async fn description() -> Response {
     ([(CONTENT_TYPE, "application/json")], include_str!("../../docs/serve.openapi.json")).into_response()
 }
 
-fn shown(model: &dyn Llm) -> Value {
+fn shown(model: &dyn Llm, roles: &[&str]) -> Value {
     let ModelIdentity { sha256, architecture, context, recipe, .. } = model.identity();
-    let name = State::served(model.identity());
-    json!({ "name": name, "sha256": sha256, "architecture": architecture, "context": context, "recipe": recipe })
+    json!({
+        "name": State::served(model.identity()), "roles": roles, "sha256": sha256, "architecture": architecture,
+        "context": context, "recipe": recipe,
+    })
 }
 
 /// What is open here.
 async fn server(Extract(state): Extract<Arc<State>>) -> Answer<Json<Value>> {
     let workspace = state.workspace()?;
     let (models, tools) = (workspace.models(), workspace.tools());
+    let assignment = Assignment::parse(&workspace.plan().options().model)?;
+    let models = models.models().enumerate().map(|(index, model)| shown(model, &assignment.roles_of(index)));
     Ok(Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "models": models.models().map(shown).collect::<Vec<_>>(),
+        "models": models.collect::<Vec<_>>(),
         "corpus": tools.retriever.map(|_| workspace.plan().options().corpus.paths.join(", ")),
         "embedder": tools.embedder.map(|embedder| embedder.identity().to_owned()),
         "reranker": workspace.reranker().map(|reranker| reranker.identity().to_owned()),

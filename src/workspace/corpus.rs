@@ -48,7 +48,7 @@ impl CorpusOptions {
     }
 
     /// Whether the corpus is an index or a collection of a server: its files were read before.
-    pub(super) fn is_built(&self, listed: bool) -> bool {
+    pub(crate) fn is_built(&self, listed: bool) -> bool {
         let [only] = self.paths.as_slice() else { return false };
         !listed && (collection::is_address(only) || is_index(Path::new(only)))
     }

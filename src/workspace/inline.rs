@@ -1,5 +1,6 @@
 //! Documents that a caller brings in its request: texts, files as base64, or paths.
 
+use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
 use crate::question::Document;
 use crate::retrieval::given::{self, Given, WholeLimit};
@@ -41,12 +42,12 @@ pub struct InlineRead {
 
 impl InlineRead {
     /// Reads `all`, the field `documents` of a request. `searchable` says how more documents than a debate can hold are searched
-    /// instead; without it, all are read whole.
+    /// instead; without it, all are read whole. Reading ends once `cancel` is cancelled.
     ///
     /// # Errors
     /// [`MootError::Usage`] that begins with the field: a document without text, a file in base64 that cannot be read, more than
-    /// a debate can hold. Errors of files by their paths, and of the folder of temporary files.
-    pub fn of(all: Vec<InlineDocument>, searchable: Option<&str>) -> Result<Self> {
+    /// a debate can hold. Errors of files by their paths, and of the folder of temporary files. [`MootError::Interrupted`].
+    pub fn of(all: Vec<InlineDocument>, searchable: Option<&str>, cancel: &Cancel) -> Result<Self> {
         let limit = searchable.map(|_| WholeLimit::DEFAULT);
         let mut read = Self::default();
         for (index, given) in all.into_iter().enumerate() {
@@ -54,7 +55,7 @@ impl InlineRead {
             if limit.is_some_and(|limit| read.documents.len() > limit.documents) {
                 break;
             }
-            read.add(index, given)?;
+            read.add(index, given, cancel)?;
         }
         let checked = limit.map_or(Ok(()), |limit| limit.check(&read.documents));
         checked.map_err(|(expected, found)| {
@@ -64,7 +65,7 @@ impl InlineRead {
         Ok(read)
     }
 
-    fn add(&mut self, index: usize, given: InlineDocument) -> Result<()> {
+    fn add(&mut self, index: usize, given: InlineDocument, cancel: &Cancel) -> Result<()> {
         let field = |name: &str| format!("documents[{index}]{name}");
         let InlineDocument { text, base64, path, .. } = &given;
         let forms = [("text", text.is_some()), ("base64", base64.is_some()), ("path", path.is_some())];
@@ -72,12 +73,12 @@ impl InlineRead {
         match (text, base64, path) {
             (Some(text), None, None) if !text.trim().is_empty() => self.documents.push(given.document(index)),
             (None, Some(file), None) => {
-                let (files, notes) = given.file(file, &field)?;
+                let (files, notes) = given.file(file, &field, cancel)?;
                 self.documents.extend(files);
                 self.notes.extend(notes);
             }
             (None, None, Some(path)) => {
-                let files = given::load(std::slice::from_ref(path))?;
+                let files = given::load_until(std::slice::from_ref(path), cancel)?;
                 self.notes.extend(notes(&files));
                 self.documents.extend(files.documents);
             }
@@ -113,7 +114,12 @@ impl InlineDocument {
     }
 
     /// The documents of a file in base64 with its notes, read as a file of a folder is, from a folder that is gone afterwards.
-    fn file(&self, base64: &str, field: &dyn Fn(&str) -> String) -> Result<(Vec<Document>, Vec<String>)> {
+    fn file(
+        &self,
+        base64: &str,
+        field: &dyn Fn(&str) -> String,
+        cancel: &Cancel,
+    ) -> Result<(Vec<Document>, Vec<String>)> {
         let bytes = BASE64_STANDARD.decode(base64.trim());
         let bytes = bytes.map_err(|e| wrong(&field(".base64"), "a file in base64", e))?;
         let name = self.name.as_deref().map(Path::new).and_then(Path::file_name).and_then(|name| name.to_str());
@@ -123,8 +129,10 @@ impl InlineDocument {
         std::fs::write(&path, bytes).map_err(|_| wrong(&field(".name"), "a file's name", "one that is none"))?;
         // The folder's name is not the client's.
         let hide = |text: String| text.replace(&format!("{}{MAIN_SEPARATOR}", folder.path().display()), "");
-        let read = given::load(&[path.display().to_string()])
-            .map_err(|e| wrong(&field(".name"), "a file that can be read", hide(e.to_string())))?;
+        let read = given::load_until(&[path.display().to_string()], cancel).map_err(|error| match error {
+            MootError::Interrupted => error,
+            error => wrong(&field(".name"), "a file that can be read", hide(error.to_string())),
+        })?;
         let notes = notes(&read).into_iter().map(hide).collect();
         let documents = read.documents.into_iter().map(|document| Document {
             source: self.source.clone().or(document.source),

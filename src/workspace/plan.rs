@@ -72,6 +72,12 @@ impl Plan {
         Ok(Self { recorded: true, ..Self::with_method(options, method)? })
     }
 
+    /// This plan of no run, with `model` for every role.
+    pub(crate) fn of_model(&self, model: String) -> Self {
+        let options = PlanOptions { model, ..self.options.clone() };
+        Self { options, methods: self.methods.clone(), batches: Vec::new(), recorded: self.recorded }
+    }
+
     /// A plan for `batches` of recordings, whose methods are those of the first.
     pub(crate) fn of_batches(options: PlanOptions, batches: Vec<Vec<Recording>>) -> Result<Self> {
         check_options(&options)?;

@@ -3,8 +3,8 @@
 use crate::error::{MootError, Result};
 use crate::eval::fork;
 use crate::eval::record::reader::Record;
-use crate::llm::Llm;
 use crate::llm::roles::Roles;
+use crate::llm::{Llm, ModelIdentity};
 use crate::protocol::Built;
 use crate::sources::{SourceWeights, WeightsIdentity};
 use crate::workspace::control::Control;
@@ -94,11 +94,15 @@ pub(super) fn weights(given: Option<&Path>, record: &Record) -> Result<Option<(S
     )))
 }
 
+/// Whether `now` has the weights of the recorded model `then`; of a server, which has no hash, whether it has its name.
+pub(super) fn has_weights(now: &ModelIdentity, then: &ModelIdentity) -> bool {
+    if then.sha256.is_empty() { then.name == now.name } else { then.sha256 == now.sha256 }
+}
+
 /// A continued debate must not mix the replies of two models.
 pub(super) fn same_model(record: &Record, role: &str, models: &Roles, control: &Control) -> Result<()> {
     let (then, now) = (record.header.model_of(role), models.identity_of(role));
-    let same = if then.sha256.is_empty() { then.name == now.name } else { then.sha256 == now.sha256 };
-    if !same {
+    if !has_weights(now, then) {
         return Err(MootError::Input {
             path: record.path.clone(),
             line: Some(1),

@@ -4,7 +4,7 @@ use crate::error::{MootError, Result};
 use crate::eval::fork;
 use crate::eval::record::reader::Record;
 use crate::llm::roles::{Assignment, Roles};
-use crate::llm::{Capabilities, Llm};
+use crate::llm::{Capabilities, Llm, ModelIdentity};
 use crate::protocol::Built;
 use crate::retrieval::Batched;
 use crate::workspace::control::{Control, Phase};
@@ -13,7 +13,7 @@ use crate::workspace::models::Purpose;
 use crate::workspace::opened::{Workspace, open_classifier, open_retriever, roles, start};
 use crate::workspace::options::{CorpusOptions, MethodOptions, PlanOptions};
 use crate::workspace::plan::Plan;
-use crate::workspace::recorded::{same_model, weights};
+use crate::workspace::recorded::{has_weights, same_model, weights};
 use std::sync::Arc;
 
 impl Workspace {
@@ -40,6 +40,26 @@ impl Workspace {
         let weights = plan.method().weights.as_ref().map(|(weights, _)| weights.clone());
         let (wanted, control) = (corpus.wanted(), control.clone());
         Ok(Self { llm, retriever, reranker, classifier, embedder, weights, wanted, asked: None, control, plan })
+    }
+
+    /// This workspace with one of its models for every role: the first whose identity `is` the one that is meant; `None` where
+    /// no model is.
+    #[must_use]
+    pub fn of_model(&self, is: impl Fn(&ModelIdentity) -> bool) -> Option<Self> {
+        let index = self.llm.models().position(|model| is(model.identity()))?;
+        let assignment = Assignment::parse(&self.plan.options().model).ok()?;
+        Some(Self {
+            plan: self.plan.of_model(assignment.models.get(index)?.clone()),
+            control: self.control.clone(),
+            llm: self.llm.only(index),
+            retriever: self.retriever.clone(),
+            reranker: self.reranker.clone(),
+            classifier: self.classifier.clone(),
+            embedder: self.embedder.clone(),
+            weights: self.weights.clone(),
+            wanted: self.wanted.clone(),
+            asked: None,
+        })
     }
 
     /// Another plan on the open models, classifier and embedder, and with `searched` on the open corpus.
@@ -95,7 +115,8 @@ impl Workspace {
         Ok((options, retriever))
     }
 
-    /// A recorded run's plan on what is open here: its method with its switches, prompts and settings.
+    /// A recorded run's plan on what is open here: its method with its switches, prompts and settings. An open model that had
+    /// every role of the record has them again, whatever the roles of the workspace.
     ///
     /// # Errors
     /// As [`Workspace::share`]; a record of another model, or of source weights.
@@ -106,10 +127,13 @@ impl Workspace {
             settings: header.settings.clone(),
             weights: weights(self.plan.options().method.source_weights.as_deref(), record)?,
         };
-        let options = PlanOptions { model: self.plan.options().model.clone(), ..PlanOptions::default() };
-        let shared = self.on_what_is_open(Plan::again(options, method)?, self.retriever.clone(), control)?;
-        for role in shared.plan.method().method.roles() {
-            same_model(record, &role, &shared.llm, control)?;
+        let roles = method.method.roles();
+        let alone = self.of_model(|identity| roles.iter().all(|role| has_weights(identity, header.model_of(role))));
+        let open = alone.as_ref().unwrap_or(self);
+        let options = PlanOptions { model: open.plan.options().model.clone(), ..PlanOptions::default() };
+        let shared = open.on_what_is_open(Plan::again(options, method)?, self.retriever.clone(), control)?;
+        for role in &roles {
+            same_model(record, role, &shared.llm, control)?;
         }
         Ok(shared)
     }

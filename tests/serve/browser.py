@@ -284,6 +284,7 @@ def main():
                 print(f"{test.__name__} ok", flush=True)
             test_looks(browser, server, folder, screenshots)
         test_key(browser, program, folder)
+        comparing.test_choices(browser, program, folder)
         browser.close()
     print("the page is as it should be")
 

@@ -2,9 +2,10 @@
 
 import json
 import re
+import urllib.request
 from pathlib import Path
 
-from opened import QUESTION, STEPPED, TEXTS, Opened, answered, equal, fill, until
+from opened import QUESTION, STEPPED, TEXTS, Opened, Server, answered, choose, equal, fill, tiny, until
 
 
 def test_reading(browser, server, folder):
@@ -143,6 +144,93 @@ def test_cancel_contradictions(browser, server, folder):
         assert page.is_enabled("#go") and page.locator("#answer h2").count() == 0
 
 
+def posted(server, path, body):
+    request = urllib.request.Request(server.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)
+
+
+def saved(page, button, ending):
+    with page.expect_download() as download:
+        button.click()
+    assert download.value.suggested_filename.endswith(ending), download.value.suggested_filename
+    return Path(download.value.path()).read_text()
+
+
+def test_kept(browser, server, folder):
+    """Runs, checks and contradictions in the history."""
+    documents = [{"name": name, "text": text} for name, text in FERRY.items()]
+    questions = [{"question": QUESTION, "documents": [text]} for text in FERRY.values()]
+    posted(server, "/moot/v1/runs", {"questions": questions})
+    checked = "The ferry stopped in 1968."
+    posted(server, "/moot/v1/conflict", {"text": checked, "documents": documents})
+    with Opened(browser, server.url) as page:
+        compared(page, folder, FERRY)
+        page.click("#go")
+        answered(page)
+        assert "different date" in saved(page, page.locator("#report"), ".html")
+        assert json.loads(saved(page, page.locator("#record"), ".json"))["report"]["groups"]
+        page.click("[data-view=history]")
+        entry = page.locator("#records button")
+        until(lambda: entry.count() > 2, "records")
+        lines = entry.all_inner_texts()[:3]
+        assert lines == [
+            "Contradictions of 3 documents: 1 found", f"Check of a text: {checked}", "Run of 3 questions (moot): report",
+        ], lines
+        assert QUESTION in saved(page, entry.nth(2), ".html")
+        entry.nth(1).click()
+        until(lambda: page.locator("#answer .value").count() > 0, "the check")
+        assert page.inner_text("#answer .value") == checked and page.inner_text("#go") == "Check"
+        assert page.locator("#texts details").count() == 3 and page.locator("#answer img, #texts img").count() == 0
+        assert "Claims and evidence" in saved(page, page.locator("#report"), ".html")
+        assert not page.is_visible("#tell-form")
+        page.click("[data-view=history]")
+        until(lambda: entry.count() > 2, "records")
+        entry.nth(0).click()
+        until(lambda: page.locator("#answer .side").count() == 2, "the contradiction")
+        page.locator("#answer figure button").first.click()
+        until(lambda: page.locator("#texts mark").count() > 1, "quotes of both sides")
+
+
+def test_choices(browser, program, folder):
+    """A model of several, and the server's corpus instead of files."""
+    own = Path(folder) / "choices"
+    (own / "notes").mkdir(parents=True)
+    for name, text in FERRY.items():
+        (own / "notes" / name).write_text(text)
+    model = f"{tiny(own)},spare={tiny(own, 'qwen2')}"
+    typed = ("--corpus", str(own / "notes"), "--embedder", "none")
+    with Server(program, own, *typed, model=model) as server, Opened(browser, server.url) as page:
+        choose(page, "madam-rag", "every-answer")
+        named = page.locator("#model option").all_inner_texts()
+        assert named == ["by role: llama.gguf (others), qwen2.gguf (spare)", "llama.gguf", "qwen2.gguf"], named
+        # Who has no documents is offered the corpus.
+        assert page.input_value("#from") == "corpus" and not page.is_visible("#drop")
+        bodies = []
+        page.on("request", lambda request: bodies.append(json.loads(request.post_data)) if request.method == "POST" else None)
+        page.fill("#question", QUESTION)
+        page.select_option("#model", "qwen2.gguf")
+        page.click("#go")
+        answered(page)
+        assert page.locator("#texts details").count() > 1
+        assert [(body["documents"], body["model"]) for body in bodies] == [([], "qwen2.gguf")], bodies
+        page.select_option("#from", "files")
+        assert page.is_visible("#drop")
+        page.click("#go")
+        until(lambda: page.is_visible("#error"), "a refusal")
+        assert "no documents: add some" in page.inner_text("#error") and len(bodies) == 1
+        page.select_option("#from", "corpus")
+        page.select_option("#model", "")
+        page.click("[data-view=contradictions]")
+        page.click("#go")
+        answered(page)
+        assert "1 contradiction about 1 subject in 3 documents" in page.inner_text("#status")
+        # The page has no text of these documents.
+        assert page.locator("#answer q").count() == 3 and page.locator("#answer figure button, #texts details").count() == 0
+        assert page.is_visible("#kept")
+
+
 TESTS = [
     test_reading, test_folders, test_check, test_contradictions, test_no_contradictions, test_cancel_contradictions,
+    test_kept,
 ]

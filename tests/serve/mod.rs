@@ -1,7 +1,10 @@
 //! The server over real connections, on a tiny model whose replies are senseless and quick.
 
 mod bounds;
+mod chosen;
 mod debate;
+mod embeddings;
+mod kept;
 mod mcp;
 mod openai;
 mod page;

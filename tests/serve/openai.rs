@@ -170,6 +170,52 @@ fn tokens_go_back_to_their_text() {
     assert_eq!(server.post("/detokenize", &json!({ "tokens": [4_000_000_000_u32] })).status, 400);
 }
 
+#[test]
+fn a_chat_is_split_as_it_is_sent_to_the_model() {
+    let server = Started::new();
+    let call = json!({ "id": "a", "type": "function", "function": { "name": "clock", "arguments": "{}" } });
+    let messages = json!([
+        { "role": "system", "content": "Be brief." },
+        { "role": "user", "content": [{ "type": "text", "text": "What time is it?" }] },
+        { "role": "assistant", "content": null, "tool_calls": [call] },
+        { "role": "tool", "tool_call_id": "a", "content": "noon" },
+    ]);
+    let split = server.ask("/tokenize", &json!({ "messages": messages }));
+    let chat = server.ask("/v1/chat/completions", &json!({ "messages": messages, "max_tokens": 1 }));
+    assert_eq!(split["count"], chat["usage"]["prompt_tokens"]);
+    let text = |body: &Value| {
+        let split = server.ask("/tokenize", body);
+        server.ask("/detokenize", &json!({ "tokens": split["tokens"] }))["prompt"].as_str().unwrap().to_owned()
+    };
+    let (whole, cut) =
+        (json!({ "messages": messages }), json!({ "messages": messages, "add_generation_prompt": false }));
+    let (whole, cut) = (text(&whole), text(&cut));
+    assert!(whole.starts_with(&cut) && whole.len() > cut.len(), "{whole:?} {cut:?}");
+    assert!(whole.contains("clock({})") && whole.contains("Result of clock:\nnoon"), "{whole}");
+    let refused = [
+        ("prompt", json!({ "prompt": "a", "messages": messages })),
+        ("prompt", json!({})),
+        ("add_special_tokens", json!({ "messages": messages, "add_special_tokens": true })),
+        ("continue_final_message", json!({ "messages": messages, "continue_final_message": true })),
+        ("return_token_strs", json!({ "prompt": "a", "return_token_strs": true })),
+        ("chat_template_kwargs.tools", json!({ "messages": messages, "chat_template_kwargs": { "tools": 1 } })),
+    ];
+    for (field, body) in refused {
+        let response = server.post("/tokenize", &body);
+        assert!(response.status == 400 && response.error().starts_with(field), "{field}: {}", response.body);
+    }
+}
+
+/// lm-eval renders this template itself.
+#[test]
+fn the_chat_template_is_the_models_own() {
+    let server = Started::new();
+    let template = server.get("/tokenizer_info").json()["chat_template"].as_str().unwrap().to_owned();
+    let workspace = opened(server.folder.path());
+    assert_eq!(template, workspace.models().engine("").unwrap().model().template.source());
+    assert!(template.contains("messages"), "{template}");
+}
+
 /// lm-eval splits the text of `eos_token` and takes its first token as what comes before a text.
 #[test]
 fn the_token_that_ends_texts_is_one_token() {

@@ -50,14 +50,14 @@ STEPPED = """
 """
 
 
-def tiny(folder):
-    """The tests' tiny model with room for prompts: its metadata say how many tokens of context it has."""
-    data = bytearray((ROOT / "models/tests/golden/tiny/llama.gguf").read_bytes())
-    key = b"llama.context_length"
+def tiny(folder, architecture="llama"):
+    """A tiny model of the tests with room for prompts: its metadata say how many tokens of context it has."""
+    data = bytearray((ROOT / f"models/tests/golden/tiny/{architecture}.gguf").read_bytes())
+    key = f"{architecture}.context_length".encode()
     at = data.index(key) + len(key)
     assert struct.unpack_from("<I", data, at)[0] == 4, "a number of 32 bits"
     struct.pack_into("<I", data, at + 4, 8192)
-    path = Path(folder) / "tiny.gguf"
+    path = Path(folder) / f"{architecture}.gguf"
     path.write_bytes(data)
     return path
 
@@ -65,8 +65,9 @@ def tiny(folder):
 class Server:
     """The program, serving on a free port; `env` may hold a key."""
 
-    def __init__(self, program, folder, *more, **env):
-        typed = [program, "serve", "--port", "0", "--model", str(tiny(folder)), "--offline", "--kv-memory", "64M"]
+    def __init__(self, program, folder, *more, model=None, **env):
+        model = model or str(tiny(folder))
+        typed = [program, "serve", "--port", "0", "--model", model, "--offline", "--kv-memory", "64M"]
         typed += ["--records", str(Path(folder) / "asked"), "--max-tokens", "24", *more]
         self.process = subprocess.Popen(typed, stderr=subprocess.PIPE, text=True, env={**os.environ, **env})
         for line in self.process.stderr:

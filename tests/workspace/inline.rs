@@ -2,6 +2,8 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use moot::MootError;
+use moot::cancel::Cancel;
 use moot::workspace::{InlineDocument, InlineRead, field_of_message};
 use std::fs;
 
@@ -15,7 +17,7 @@ fn file(name: &str, content: &str) -> InlineDocument {
 }
 
 fn refused(all: Vec<InlineDocument>) -> String {
-    InlineRead::of(all, Some("elsewhere")).unwrap_err().to_string()
+    InlineRead::of(all, Some("elsewhere"), &Cancel::default()).unwrap_err().to_string()
 }
 
 #[test]
@@ -26,7 +28,7 @@ fn texts_files_and_paths_are_read_in_their_order() {
     let path = InlineDocument { path: Some(folder.path().display().to_string()), ..InlineDocument::default() };
     let dated = InlineDocument { date: Some("1950".into()), ..file("c.md", "It opened in 1968.") };
     let titled = InlineDocument { title: Some("Minutes".into()), id: Some("7".into()), ..text("It opened.") };
-    let read = InlineRead::of(vec![text("Never."), path, dated, titled], None).unwrap();
+    let read = InlineRead::of(vec![text("Never."), path, dated, titled], None, &Cancel::default()).unwrap();
     let found: Vec<(&str, &str)> = read.documents.iter().map(|d| (d.name.as_str(), d.text.as_str())).collect();
     let want = [
         ("document 1", "Never."),
@@ -64,7 +66,8 @@ fn a_refusal_begins_with_the_field() {
     }
     let temporary = std::env::temp_dir().display().to_string();
     assert!(!refused(vec![file("a.txt", "")]).contains(&temporary), "the folder is not the caller's");
-    assert_eq!(InlineRead::of(vec![text("a"); 41], None).unwrap().documents.len(), 41, "all are read whole");
+    let whole = InlineRead::of(vec![text("a"); 41], None, &Cancel::default()).unwrap();
+    assert_eq!(whole.documents.len(), 41, "all are read whole");
 }
 
 #[test]
@@ -73,4 +76,13 @@ fn the_field_of_a_message_is_its_first_word() {
     assert_eq!(field_of_message("question: expected a text"), Some("question"));
     assert_eq!(field_of_message("question q1: expected a round"), None);
     assert_eq!(field_of_message("none of 3 questions"), None);
+}
+
+#[test]
+fn a_reading_that_is_cancelled_reads_no_further_file() {
+    let cancel = Cancel::default();
+    let read = || InlineRead::of(vec![file("a.txt", "It opened in 1931.")], None, &cancel);
+    assert_eq!(read().unwrap().documents.len(), 1);
+    cancel.cancel();
+    assert!(matches!(read(), Err(MootError::Interrupted)));
 }

@@ -6,6 +6,7 @@ use super::notes::{Noted, Notes};
 use super::reader::Reader;
 use super::skipped::Skipped;
 use super::{package, pdf, record, sheets, table, whole};
+use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
 use crate::escape::excerpt;
 use crate::question::Passage;
@@ -57,11 +58,13 @@ pub struct Documents {
     done: bool,
     /// No document at all is no error.
     may_be_empty: bool,
+    /// Ends the reading.
+    cancel: Cancel,
 }
 
 impl Documents {
-    /// The documents of some files. With `may_be_empty` it is no error that there is none.
-    pub(in crate::retrieval) fn new(entries: Vec<Entry>, may_be_empty: bool) -> Self {
+    /// The documents of some files, until `cancel` is cancelled. With `may_be_empty` it is no error that there is none.
+    pub(in crate::retrieval) fn new(entries: Vec<Entry>, may_be_empty: bool, cancel: &Cancel) -> Self {
         Self {
             entries: entries.into_iter(),
             open: None,
@@ -72,6 +75,7 @@ impl Documents {
             taken: 0,
             done: false,
             may_be_empty,
+            cancel: cancel.clone(),
         }
     }
 
@@ -95,6 +99,9 @@ impl Documents {
     /// The next document of the current file, or of the next file.
     pub(in crate::retrieval) fn advance(&mut self) -> Result<Option<Document>> {
         loop {
+            if self.cancel.is_cancelled() {
+                return Err(MootError::Interrupted);
+            }
             let Some(open) = &mut self.open else {
                 let Some(entry) = self.entries.next() else { return Ok(None) };
                 self.open(entry)?;
@@ -119,7 +126,7 @@ impl Documents {
     /// Opens a file, or skips it.
     fn open(&mut self, entry: Entry) -> Result<()> {
         self.read += 1;
-        match reader(&entry) {
+        match reader(&entry, &self.cancel) {
             Ok(reader) => {
                 self.open = Some(Open { entry, reader, taken: 0, ahead: VecDeque::new(), notes: Notes::default() });
             }
@@ -167,12 +174,12 @@ impl Documents {
     }
 }
 
-fn reader(entry: &Entry) -> Result<Box<dyn Reader>> {
+fn reader(entry: &Entry, cancel: &Cancel) -> Result<Box<dyn Reader>> {
     Ok(match entry.kind {
         Kind::Text | Kind::Markdown | Kind::Html | Kind::Rtf | Kind::Mail | Kind::Notebook => {
             Box::new(whole::Whole::new(entry.clone()))
         }
-        Kind::Pdf => Box::new(pdf::Pages::new(entry.clone())),
+        Kind::Pdf => Box::new(pdf::Pages::new(entry.clone(), cancel)),
         Kind::Docx | Kind::Odt | Kind::Epub | Kind::Pptx => Box::new(package::Parts::new(entry.clone())),
         Kind::Xlsx | Kind::Xls | Kind::Ods => Box::new(sheets::Sheets::new(entry.clone())),
         Kind::Jsonl => Box::new(record::Jsonl::open(entry)?),

@@ -40,6 +40,7 @@ pub use pdf::{PDF_WORKER, PdfWorkers, pdf_workers, read_pdf_in, serve_pdf};
 pub use skipped::{Skipped, note_lines, skipped_lines};
 pub(crate) use walk::is_index;
 
+use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::retrieval::chunk::Chunking;
 use crate::units::hex;
@@ -55,6 +56,8 @@ pub struct Corpus {
     skipped: Vec<Skipped>,
     /// A part of a corpus: it may be without text.
     part: bool,
+    /// Ends the reading.
+    cancel: Cancel,
 }
 
 impl Corpus {
@@ -80,7 +83,19 @@ impl Corpus {
     }
 
     fn of(listing: Listing) -> Self {
-        Self { entries: listing.entries, skipped: listing.skipped, part: false }
+        Self { entries: listing.entries, skipped: listing.skipped, part: false, cancel: Cancel::default() }
+    }
+
+    /// The same files; reading them ends with [`MootError::Interrupted`](crate::MootError::Interrupted) once `cancel` is
+    /// cancelled: before the next document, and while another process reads a PDF.
+    #[must_use]
+    pub fn until(self, cancel: &Cancel) -> Self {
+        Self { cancel: cancel.clone(), ..self }
+    }
+
+    /// What ends the reading.
+    pub(in crate::retrieval) fn cancel(&self) -> &Cancel {
+        &self.cancel
     }
 
     /// Number of files to read.
@@ -121,7 +136,8 @@ impl Corpus {
     #[must_use]
     pub fn part(&self, keep: impl Fn(&Path) -> bool) -> Self {
         let admitted = |entry: &&Entry| entry.content.is_none() && keep(&entry.path);
-        Self { entries: self.entries.iter().filter(admitted).cloned().collect(), skipped: Vec::new(), part: true }
+        let entries = self.entries.iter().filter(admitted).cloned().collect();
+        Self { entries, skipped: Vec::new(), part: true, cancel: self.cancel.clone() }
     }
 
     /// Number of files that were changed after `time`, without standard input.
@@ -148,7 +164,7 @@ impl Corpus {
     /// Its documents, read lazily.
     #[must_use]
     pub fn documents(&self) -> Documents {
-        Documents::new(self.entries.clone(), self.part)
+        Documents::new(self.entries.clone(), self.part, &self.cancel)
     }
 
     /// Its documents, split by `chunking`.

@@ -1,6 +1,7 @@
 //! Gathers the documents of a corpus's entries one by one: filter, copies, limit, names.
 
 use super::reading::{Given, WholeLimit};
+use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
 use crate::jsonl::{Lines, Object};
 use crate::question::{Document, Gold, Label, Origin, Passage};
@@ -36,6 +37,8 @@ pub(super) struct Gathering<'a> {
     folders: BTreeSet<String>,
     /// A dataset line was read.
     asked: bool,
+    /// Ends the reading.
+    cancel: Cancel,
 }
 
 impl<'a> Gathering<'a> {
@@ -55,6 +58,7 @@ impl<'a> Gathering<'a> {
             sources: BTreeSet::new(),
             folders: BTreeSet::new(),
             asked: false,
+            cancel: corpus.cancel().clone(),
         }
     }
 
@@ -67,7 +71,7 @@ impl<'a> Gathering<'a> {
             }
             return self.add_dataset(entry, number, &line);
         }
-        let mut documents = Documents::new(vec![entry.clone()], false);
+        let mut documents = Documents::new(vec![entry.clone()], false, &self.cancel);
         let mut whole: Option<corpus::Document> = None;
         while let Some(document) = documents.advance()? {
             match &mut whole {

@@ -7,6 +7,7 @@ mod reading;
 pub use copies::folded;
 pub use reading::{Given, LeftOut, Reading, WholeLimit};
 
+use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
 use crate::retrieval::Filter;
 use crate::retrieval::corpus::{Corpus, Documents, Entry, Kind};
@@ -24,7 +25,15 @@ use std::path::Path;
 /// # Errors
 /// As [`read`].
 pub fn load(paths: &[String]) -> Result<Given> {
-    match read(&Corpus::open(paths)?, &Filter::NONE, None, true)? {
+    load_until(paths, &Cancel::default())
+}
+
+/// As [`load`], until `cancel` is cancelled ([`Corpus::until`]).
+///
+/// # Errors
+/// As [`read`]; [`MootError::Interrupted`].
+pub fn load_until(paths: &[String], cancel: &Cancel) -> Result<Given> {
+    match read(&Corpus::open(paths)?.until(cancel), &Filter::NONE, None, true)? {
         Reading::Whole(given) => Ok(given),
         Reading::TooMuch(why) => Err(MootError::Usage(format!("{why} (bug)"))),
     }
@@ -59,7 +68,7 @@ pub fn text(path: &Path) -> Result<String> {
         let found = path.extension().map(|ending| format!("a .{} file", ending.to_string_lossy()));
         return Err(input(path, None, "a text", found.unwrap_or_default()));
     }
-    let mut documents = Documents::new(vec![Entry::new(path, kind, 0)], false);
+    let mut documents = Documents::new(vec![Entry::new(path, kind, 0)], false, &Cancel::default());
     let mut texts = Vec::new();
     while let Some(document) = documents.advance()? {
         texts.push(document.text);

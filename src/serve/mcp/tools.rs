@@ -69,7 +69,7 @@ impl Tool {
             Self::Contradictions => {
                 "Compares two or more documents with each other, without a question, and lists where they contradict each other: \
                  the statements of each side with quotes and positions, what differs, a probability, and which side more documents \
-                 are on. Takes seconds to minutes."
+                 are on. Without documents the files of the server's corpus are compared. Takes seconds to minutes."
             }
             Self::Search => {
                 "Finds passages of the server's corpus for a query, best first, with source, date and position. Near-duplicates \

@@ -14,7 +14,7 @@ use crate::serve::moot::watched::{Notes, begin};
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run, run_streamed};
 use crate::transcript::QuestionRecord;
-use crate::workspace::{Control, CorpusOptions, MethodOptions, PlanOptions, Workspace};
+use crate::workspace::{Control, CorpusOptions, MethodOptions, PlanOptions};
 use axum::Json;
 use axum::body::Body as Raw;
 use axum::extract::State as Extract;
@@ -37,6 +37,8 @@ pub(in crate::serve) struct Body {
     pub options: Vec<String>,
     /// Without one, that of the server.
     pub method: Option<Named>,
+    /// The model of every role. Without one, the models of the roles as the server was started.
+    pub model: Option<String>,
     pub search: Search,
     pub stream: bool,
 }
@@ -170,7 +172,7 @@ pub(in crate::serve) fn answer(state: &State, body: Body, cancel: &Cancel, sink:
     if body.question.trim().is_empty() {
         return Err(Refusal::field("question", "a text", "none"));
     }
-    let (documents, read) = given::documents(body.documents)?;
+    let (documents, read) = given::documents(state, body.documents, cancel)?;
     let id = state.records.new_id();
     let asked =
         Question { id: id.clone(), text: body.question, documents, options: body.options, ..Question::default() };
@@ -178,7 +180,10 @@ pub(in crate::serve) fn answer(state: &State, body: Body, cancel: &Cancel, sink:
         Some(named) => named.options()?,
         None => state.workspace()?.plan().options().method.clone(),
     };
-    let (workspace, lines) = shared(state, &asked, method, body.search.options(), cancel, sink)?;
+    let options = PlanOptions { method, corpus: body.search.options(), ..PlanOptions::default() };
+    let (control, lines) = control(cancel, sink);
+    let searched = asked.documents.is_empty();
+    let workspace = state.on_model(body.model.as_deref(), |open| open.share(options, searched, &control))??;
     let (question, found) = workspace.gather(&asked).map_err(|error| refused(error, &state.limits, cancel))?;
     let (_running, watched) = begin(state, &id, workspace.plan().method().row().name, &question, cancel, sink);
     found.iter().for_each(|event| watched.event(event));
@@ -194,21 +199,6 @@ pub(super) fn taken(lines: &Lines) -> Vec<String> {
     std::mem::take(&mut lines.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A workspace for one question, and the notes that it will make.
-pub(super) fn shared(
-    state: &State,
-    question: &Question,
-    method: MethodOptions,
-    search: CorpusOptions,
-    cancel: &Cancel,
-    sink: &Sink,
-) -> Answer<(Workspace, Lines)> {
-    let (control, lines) = control(cancel, sink);
-    let options = PlanOptions { method, corpus: search, ..PlanOptions::default() };
-    let workspace = state.workspace()?.share(options, question.documents.is_empty(), &control)?;
-    Ok((workspace, lines))
-}
-
 /// The control of one question, and the notes that it will make.
 pub(super) fn control(cancel: &Cancel, sink: &Sink) -> (Control, Lines) {
     let lines = Lines::default();
@@ -220,7 +210,8 @@ pub(super) fn control(cancel: &Cancel, sink: &Sink) -> (Control, Lines) {
 pub(super) fn finish(state: &State, header: &Header, record: QuestionRecord, notes: Vec<String>) -> Answer<Reply> {
     let answered = Answered::of(&header.method, &record)
         .ok_or_else(|| Refusal::from(crate::error::MootError::Question("the method concluded nothing (bug)".into())))?;
-    state.records.keep(header, &record, &answered)?;
+    let answers = answered.answers.iter().map(|answer| answer.text.clone()).collect();
+    state.records.keep(header, &record, answers)?;
     state.metrics.used(answered.usage);
     state.metrics.question();
     Ok(Reply { id: record.question.id, answered, notes })

@@ -11,6 +11,7 @@ use crate::serve::moot::sink::Sink;
 use crate::serve::moot::watched::begin;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run, run_streamed};
+use crate::workspace::PlanOptions;
 use axum::Json;
 use axum::body::Body as Raw;
 use axum::extract::State as Extract;
@@ -29,6 +30,8 @@ pub(in crate::serve) struct Body {
     #[serde(deserialize_with = "list")]
     documents: Vec<GivenDocument>,
     method: Option<Named>,
+    /// The model of every role. Without one, the models of the roles as the server was started.
+    model: Option<String>,
     search: Search,
     stream: bool,
 }
@@ -36,6 +39,8 @@ pub(in crate::serve) struct Body {
 /// The assessment, and lines on what was read and left out.
 #[derive(Serialize)]
 pub(in crate::serve) struct Reply {
+    /// The id of the record: `/moot/v1/records/{id}`.
+    id: String,
     #[serde(flatten)]
     pub assessment: Assessment,
     read: Vec<String>,
@@ -60,16 +65,20 @@ pub(in crate::serve) fn assessed(state: &State, body: Body, cancel: &Cancel, sin
     if body.text.trim().is_empty() {
         return Err(Refusal::field("text", "a text", "none"));
     }
-    let (documents, read) = given::documents(body.documents)?;
+    let (documents, read) = given::documents(state, body.documents, cancel)?;
     let id = state.records.new_id();
     let question =
         Question { id: id.clone(), text: body.question, documents, responses: vec![body.text], ..Question::default() };
     let named = body.method.unwrap_or_default().options()?.for_claims();
-    let (workspace, lines) = ask::shared(state, &question, named, body.search.options(), cancel, sink)?;
+    let options = PlanOptions { method: named, corpus: body.search.options(), ..PlanOptions::default() };
+    let (control, lines) = ask::control(cancel, sink);
+    let searched = question.documents.is_empty();
+    let workspace = state.on_model(body.model.as_deref(), |open| open.share(options, searched, &control))??;
     let (_running, watched) = begin(state, &id, conflict_score::ROW.name, &question, cancel, sink);
     let record = workspace.answer(&question, &watched).map_err(|error| refused(error, &state.limits, cancel))?;
     let assessment = Assessment::of(&record, Neither::default())
         .ok_or_else(|| Refusal::field("text", "a text with claims", "one without"))?;
+    state.records.keep(&workspace.header(), &record, Vec::new())?;
     state.metrics.question();
-    Ok(Reply { assessment, read: read.into_iter().chain(ask::taken(&lines)).collect() })
+    Ok(Reply { id, assessment, read: read.into_iter().chain(ask::taken(&lines)).collect() })
 }

@@ -1,10 +1,15 @@
 //! `/moot/v1/contradictions`: where documents contradict each other, without a question.
 
 use crate::cancel::Cancel;
-use crate::contradictions::{Event, Folder, Follow, Options, Report};
+use crate::contradictions::{Event, Folder, Follow, JUDGE, Options, READER, Report};
+use crate::error::MootError;
+use crate::llm::Llm;
+use crate::question::Document;
+use crate::retrieval::corpus::Corpus;
 use crate::serve::body::{self, list};
 use crate::serve::moot::ask;
 use crate::serve::moot::given::{self, GivenDocument};
+use crate::serve::moot::kept::Comparison;
 use crate::serve::moot::sink::Sink;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run, run_streamed};
@@ -23,6 +28,8 @@ use std::sync::Arc;
 pub(in crate::serve) struct Body {
     #[serde(deserialize_with = "list")]
     documents: Vec<GivenDocument>,
+    /// The model that reads and judges. Without one, the models of these roles as the server was started.
+    model: Option<String>,
     /// The least probability of what is reported.
     least: Option<f64>,
     stream: bool,
@@ -31,6 +38,8 @@ pub(in crate::serve) struct Body {
 /// The report, and lines on what was read.
 #[derive(Serialize)]
 pub(in crate::serve) struct Reply {
+    /// The id of the record: `/moot/v1/records/{id}`.
+    id: String,
     #[serde(flatten)]
     pub report: Report,
     read: Vec<String>,
@@ -50,27 +59,60 @@ pub(super) async fn find(Extract(state): Extract<Arc<State>>, request: Request<R
     reply.await.map(|reply| Json(reply).into_response())
 }
 
-/// Compares the documents of a request.
+/// Compares the documents of a request, or those of the server's corpus, and keeps the record.
 pub(in crate::serve) fn found(state: &State, body: Body, cancel: &Cancel, sink: &Sink) -> Answer<Reply> {
     let least = body.least.unwrap_or(Options::default().least);
     if !(0.0..=1.0).contains(&least) {
         return Err(Refusal::field("least", "a probability from 0 to 1", least));
     }
-    let (documents, read) = given::documents(body.documents)?;
-    if documents.len() < 2 {
-        return Err(Refusal::field("documents", "two documents or more", documents.len()));
-    }
-    let folder = Folder::of(&documents);
-    let folder = folder.map_err(|_| Refusal::field("documents", "sentences that state something", "none"))?;
     let (control, lines) = ask::control(cancel, sink);
-    let workspace = state.workspace()?.share_contradictions(&control)?;
+    let workspace = state.on_model(body.model.as_deref(), |open| open.share_contradictions(&control))??;
+    let (folder, documents, read) = compared(state, body.documents, cancel)?;
     let options = Options { least, ..Options::default() };
     let told = Told { sink: sink.clone(), cancel: cancel.clone() };
     let report = workspace.contradictions(&folder, &options, &told);
     let report = report.map_err(|error| refused(error, &state.limits, cancel))?;
     state.metrics.question();
-    let by_words = workspace.tools().embedder.is_none().then(|| BY_WORDS.to_owned());
-    Ok(Reply { report, read: read.into_iter().chain(ask::taken(&lines)).chain(by_words).collect() })
+    let embedder = workspace.tools().embedder.map(|embedder| embedder.identity().to_owned());
+    let by_words = embedder.is_none().then(|| BY_WORDS.to_owned());
+    let identity = |role: &&str| ((*role).to_owned(), json!(workspace.models().identity_of(role)));
+    let comparison = Comparison {
+        version: env!("CARGO_PKG_VERSION").into(),
+        models: [READER, JUDGE].iter().map(identity).collect(),
+        embedder,
+        least,
+        report,
+        read: read.into_iter().chain(ask::taken(&lines)).chain(by_words).collect(),
+        documents,
+    };
+    let id = state.records.new_id();
+    state.records.keep_comparison(&id, &comparison)?;
+    let Comparison { report, read, .. } = comparison;
+    Ok(Reply { id, report, read })
+}
+
+/// What is compared, the documents of the request, and lines on what was read. Without documents it is the server's corpus.
+fn compared(state: &State, given: Vec<GivenDocument>, cancel: &Cancel) -> Answer<(Folder, Vec<Document>, Vec<String>)> {
+    let empty = |error| match error {
+        MootError::Usage(_) => Refusal::field("documents", "sentences that state something", "none"),
+        error => refused(error, &state.limits, cancel),
+    };
+    let workspace = state.workspace()?;
+    if given.is_empty() && workspace.tools().retriever.is_some() {
+        let corpus = &workspace.plan().options().corpus;
+        if corpus.is_built(false) {
+            let expected = "two documents or more, or a server whose --corpus is files";
+            return Err(Refusal::field("documents", expected, "none, and a corpus of passages"));
+        }
+        let files = Corpus::open(&corpus.paths)?.until(cancel);
+        let folder = Folder::of_corpus(&files, &corpus.paths, None);
+        return Ok((folder.map_err(|error| refused(error, &state.limits, cancel))?, Vec::new(), Vec::new()));
+    }
+    let (documents, read) = given::documents(state, given, cancel)?;
+    if documents.len() < 2 {
+        return Err(Refusal::field("documents", "two documents or more", documents.len()));
+    }
+    Ok((Folder::of(&documents).map_err(empty)?, documents, read))
 }
 
 /// Told where the server has no embedder.

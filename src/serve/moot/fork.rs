@@ -6,6 +6,7 @@ use crate::eval::fork::{Change, Fork};
 use crate::serve::body;
 use crate::serve::moot::ask::{self, Reply};
 use crate::serve::moot::history;
+use crate::serve::moot::kept::Kind;
 use crate::serve::moot::records::Records;
 use crate::serve::moot::sink::Sink;
 use crate::serve::moot::watched::begin;
@@ -88,6 +89,9 @@ pub(super) async fn fork(Extract(state): Extract<Arc<State>>, Path(id): Path<Str
 /// Holds the debate again, and keeps its record.
 fn held(state: &State, path: &FilePath, fork: &Fork, cancel: &Cancel, sink: &Sink) -> Answer<Reply> {
     let (record, ledger) = Records::read_single(path)?;
+    if Kind::of(&record.header) != Kind::Question {
+        return Err(Refusal::field("id", "the record of one question", "that of a text that was checked"));
+    }
     let old = record.questions.first().ok_or_else(|| Refusal::missing("the record has no question"))?;
     fork.check(old)?;
     let (control, lines) = ask::control(cancel, sink);

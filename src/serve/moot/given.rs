@@ -1,7 +1,9 @@
 //! Documents that a request brings: texts, or files of the kinds that `moot ask --docs` reads.
 
+use crate::cancel::Cancel;
 use crate::question::Document;
 use crate::serve::refusal::Answer;
+use crate::serve::state::{State, refused};
 use crate::workspace::{InlineDocument, InlineRead};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
@@ -53,10 +55,15 @@ impl<'de> Deserialize<'de> for GivenDocument {
 /// The documents, in the order given, and lines on what was not read. A file may hold several.
 ///
 /// # Errors
-/// A document without text, a file that cannot be read, more than a debate can hold.
-pub(in crate::serve) fn documents(all: Vec<GivenDocument>) -> Answer<(Vec<Document>, Vec<String>)> {
+/// A document without text, a file that cannot be read, more than a debate can hold; a client that has left.
+pub(in crate::serve) fn documents(
+    state: &State,
+    all: Vec<GivenDocument>,
+    cancel: &Cancel,
+) -> Answer<(Vec<Document>, Vec<String>)> {
     let all = all.into_iter().map(InlineDocument::from).collect();
-    let read = InlineRead::of(all, Some("a server that was started with a corpus searches more"))?;
+    let read = InlineRead::of(all, Some("a server that was started with a corpus searches more"), cancel);
+    let read = read.map_err(|error| refused(error, &state.limits, cancel))?;
     Ok((read.documents, read.notes))
 }
 

@@ -8,6 +8,7 @@ mod control;
 mod fork;
 pub(super) mod given;
 mod history;
+mod kept;
 mod reading;
 pub(super) mod records;
 mod running;

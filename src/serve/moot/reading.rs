@@ -22,8 +22,8 @@ struct Body {
 
 pub(super) async fn read(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer<Json<Value>> {
     let Body { documents } = body::json(&state, request).await?;
-    run(state, move |_, _| {
-        let (documents, notes) = given::documents(documents)?;
+    run(state, move |state, cancel| {
+        let (documents, notes) = given::documents(state, documents, cancel)?;
         Ok(Json(json!({ "documents": documents.iter().map(shown).collect::<Vec<_>>(), "notes": notes })))
     })
     .await

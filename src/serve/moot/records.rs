@@ -1,14 +1,14 @@
-//! The records of answered questions: one file each, in a folder of the user's or in one that is gone when the server ends.
+//! The records of what was asked, checked and compared: one file each, in a folder of the user's or in one that is gone when
+//! the server ends.
 
-use crate::assess::Answered;
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::{Ledger, Record};
 use crate::eval::record::{Header, Writer};
+use crate::serve::moot::kept::{self, Comparison, Listed};
 use crate::serve::moot::running::Running;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::transcript::QuestionRecord;
 use crate::units::plural;
-use serde::Serialize;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,19 +29,6 @@ pub(in crate::serve) struct Records {
     pub(super) running: Running,
     /// Runs whose records are being written.
     pub(super) runs: Running,
-}
-
-/// A record in the list.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Listed {
-    /// Its name in paths.
-    pub id: String,
-    pub question: String,
-    pub method: String,
-    pub answers: Vec<String>,
-    /// Of a run, how many questions it has; its `question` is empty.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub questions: Option<usize>,
 }
 
 impl Records {
@@ -75,23 +62,30 @@ impl Records {
         format!("{seconds:010x}-{:x}-{number:04x}", std::process::id())
     }
 
-    /// Writes the record of one question, whose id names it.
+    /// Writes the record of one question or check, whose id names it; `answers` are listed.
     ///
     /// # Errors
     /// A record that cannot be written.
-    pub(super) fn keep(&self, header: &Header, record: &QuestionRecord, answered: &Answered) -> Result<()> {
-        let id = record.question.id.clone();
-        Writer::write_new(&self.file(&id), header, |writer| writer.append_run(std::slice::from_ref(record), true))?;
-        let answers = answered.answers.iter().map(|answer| answer.text.clone()).collect();
-        let (question, method) = (answered.question.clone(), answered.method.clone());
-        self.add(Listed { id, question, method, answers, questions: None });
+    pub(super) fn keep(&self, header: &Header, record: &QuestionRecord, answers: Vec<String>) -> Result<()> {
+        let id = &record.question.id;
+        Writer::write_new(&self.file(id), header, |writer| writer.append_run(std::slice::from_ref(record), true))?;
+        self.add(Listed::of_question(id, header, record, answers));
+        Ok(())
+    }
+
+    /// Writes the record of documents that were compared.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
+    pub(super) fn keep_comparison(&self, id: &str, comparison: &Comparison) -> Result<()> {
+        comparison.write(&self.file(id).with_extension(kept::COMPARISON))?;
+        self.add(Listed::of_comparison(id, comparison));
         Ok(())
     }
 
     /// Lists the record of a run, which is in its file.
     pub(super) fn keep_run(&self, id: &str, method: &str, questions: usize) {
-        let (id, method) = (id.to_owned(), method.to_owned());
-        self.add(Listed { id, question: String::new(), method, answers: Vec::new(), questions: Some(questions) });
+        self.add(Listed::of_run(id, method, questions));
     }
 
     fn add(&self, entry: Listed) {
@@ -108,8 +102,9 @@ impl Records {
     /// The file of a record; `None` for an id that none has.
     pub(super) fn path(&self, id: &str) -> Option<PathBuf> {
         let is_id = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        let path = self.file(id);
-        (is_id && path.is_file()).then_some(path)
+        let record = self.file(id);
+        let comparison = record.with_extension(kept::COMPARISON);
+        [record, comparison].into_iter().find(|path| is_id && path.is_file())
     }
 
     /// A record with its hashes checked.
@@ -125,8 +120,11 @@ impl Records {
     /// As [`Records::read`], of the record of a single question.
     ///
     /// # Errors
-    /// As [`Records::read`]; the record of a run.
+    /// As [`Records::read`]; the record of a run, or of documents that were compared.
     pub(super) fn read_single(path: &Path) -> Answer<(Record, Ledger)> {
+        if kept::is_comparison(path) {
+            return Err(Refusal::field("id", "the record of one question", "that of documents that were compared"));
+        }
         let (record, ledger) = Self::read(path)?;
         if record.header.dataset.is_some() || record.questions.is_empty() {
             let found = format!("that of a run, with {}", plural(record.questions.len(), "question", "questions"));
@@ -137,7 +135,7 @@ impl Records {
 
     /// The file that the record of `id` is, or will be.
     pub(super) fn file(&self, id: &str) -> PathBuf {
-        self.folder.join(format!("{id}.jsonl"))
+        self.folder.join(format!("{id}.{}", kept::RECORD))
     }
 }
 
@@ -145,20 +143,7 @@ impl Records {
 fn listed(folder: &Path) -> Result<VecDeque<Listed>> {
     let entries = std::fs::read_dir(folder).map_err(|e| MootError::io(folder, "list", e))?;
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == kept::RECORD) || kept::is_comparison(path));
     paths.sort_unstable_by(|a, b| b.cmp(a));
-    Ok(paths.iter().take(LISTED).filter_map(|path| entry(path)).collect())
-}
-
-fn entry(path: &Path) -> Option<Listed> {
-    let record = Record::read(path).ok()?;
-    let (id, method) = (path.file_stem()?.to_str()?.to_owned(), record.header.method.clone());
-    if record.header.dataset.is_some() {
-        let questions = Some(record.questions.len());
-        return Some(Listed { id, question: String::new(), method, answers: Vec::new(), questions });
-    }
-    let [question] = record.questions.as_slice() else { return None };
-    let answers = question.conclusion.iter().flat_map(|conclusion| &conclusion.answers);
-    let answers = answers.map(|answer| answer.text.clone()).collect();
-    Some(Listed { id, question: question.question.text.clone(), method, answers, questions: None })
+    Ok(paths.iter().take(LISTED).filter_map(|path| Listed::of_file(path)).collect())
 }

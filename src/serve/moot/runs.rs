@@ -35,6 +35,8 @@ struct Body {
     questions: Vec<Value>,
     /// Without one, that of the server.
     method: Option<Named>,
+    /// The model of every role. Without one, the models of the roles as the server was started.
+    model: Option<String>,
     search: Search,
     /// Questions that are answered at once.
     in_flight: Option<usize>,
@@ -132,7 +134,8 @@ fn answered(state: &State, body: Body, cancel: &Cancel, sink: &Sink) -> Answer<R
     };
     let watch = Arc::new(Told::new(sink, state.records.file(&id).parent()));
     let control = Control { stop: Arc::default(), cancel: cancel.clone(), watch: watch.clone() };
-    let workspace = state.workspace()?.share(options, !bring, &control).map_err(of_question)?;
+    let shared = state.on_model(body.model.as_deref(), |open| open.share(options, !bring, &control))?;
+    let workspace = shared.map_err(of_question)?;
     let method = workspace.plan().method().row().name.to_owned();
     let _running = state.records.runs.enter(&id, cancel);
     sink.send("open", &json!({ "id": id, "method": method, "questions": body.questions.len() }));

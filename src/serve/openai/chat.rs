@@ -1,10 +1,11 @@
 //! `/v1/chat/completions`: a model's reply to a chat, or a method's answer to its last message.
 
+use super::conversation;
 use super::fields::{Body, Incoming};
 use super::logprobs;
 use super::reply::{finish, id, now, usage};
 use crate::cancel::Cancel;
-use crate::generation::{Message, Prompt, Role, Usage};
+use crate::generation::{Prompt, Usage};
 use crate::llm::{Call, Delta, Llm, OnFailure, Reply};
 use crate::serve::body;
 use crate::serve::moot::as_model;
@@ -51,29 +52,13 @@ pub(super) async fn complete(Extract(state): Extract<Arc<State>>, request: Reque
 fn last_question(messages: &[Incoming]) -> Answer<String> {
     let last = messages.last().filter(|message| message.role == "user");
     let missing = || Refusal::field("messages", "a question as the last message, of role user", "none");
-    last.ok_or_else(missing)?.text(messages.len() - 1)
+    conversation::text(last.ok_or_else(missing)?, messages.len() - 1)
 }
 
 impl Body {
     /// The calls of a chat, one a reply.
     fn calls(&self, llm: &dyn Llm, cancel: &Cancel) -> Answer<Vec<Call>> {
-        if self.messages.is_empty() {
-            return Err(Refusal::field("messages", "at least one message", "none"));
-        }
-        let role = |(index, message): (usize, &Incoming)| {
-            let role = match message.role.as_str() {
-                "system" | "developer" => Role::System,
-                "user" => Role::User,
-                "assistant" => Role::Assistant,
-                other => {
-                    let field = format!("messages[{index}].role");
-                    let found = crate::escape::beginning(other, 40);
-                    return Err(Refusal::field(&field, "system, developer, user or assistant", found));
-                }
-            };
-            Ok(Message::new(role, message.text(index)?))
-        };
-        let messages = self.messages.iter().enumerate().map(role).collect::<Answer<Vec<Message>>>()?;
+        let messages = conversation::messages(&self.messages)?;
         // 0 is a server that does not say.
         let room = match llm.identity().context {
             0 => MAX_TOKENS,

@@ -62,6 +62,35 @@ pub(super) struct Incoming {
     pub role: String,
     #[serde(default)]
     pub content: Option<Content>,
+    /// Of an assistant: tools that it called.
+    #[serde(default, deserialize_with = "list")]
+    pub tool_calls: Vec<ToolCall>,
+    /// The same in an older form.
+    #[serde(default)]
+    pub function_call: Option<Function>,
+    /// Of a tool: the call whose result this is.
+    #[serde(default)]
+    pub tool_call_id: Option<String>,
+    /// Of a function: its name.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+/// A tool that was called.
+#[derive(Deserialize)]
+pub(super) struct ToolCall {
+    #[serde(default)]
+    pub id: Option<String>,
+    #[serde(default)]
+    pub function: Option<Function>,
+}
+
+/// A function, and the arguments with which it was called: JSON as text, of some clients JSON itself.
+#[derive(Deserialize)]
+pub(super) struct Function {
+    pub name: String,
+    #[serde(default)]
+    pub arguments: Value,
 }
 
 /// Text, or parts of it.
@@ -76,9 +105,9 @@ pub(super) enum Content {
 #[derive(Deserialize)]
 pub(super) struct ContentPart {
     #[serde(rename = "type")]
-    kind: String,
+    pub kind: String,
     #[serde(default)]
-    text: Option<String>,
+    pub text: Option<String>,
 }
 
 /// Prompts without a chat: texts, or tokens.
@@ -141,6 +170,16 @@ pub(super) struct TemplateOptions {
 /// What to send instead of vLLM's fields.
 const FORM: &str = "send response_format with a JSON schema";
 
+impl TemplateOptions {
+    /// Refuses settings that are not known here.
+    pub(super) fn refuse_unknown(&self) -> Answer<()> {
+        self.others.keys().next().map_or(Ok(()), |name| {
+            let field = format!("chat_template_kwargs.{}", crate::escape::beginning(name, 40));
+            Err(Refusal::unsupported(&field, "enable_thinking alone is known"))
+        })
+    }
+}
+
 /// Refuses the first field that is asked for: its name, whether it is, what to do instead.
 fn first(asks: &[(&str, bool, &str)]) -> Answer<()> {
     match asks.iter().find(|(_, asked, _)| *asked) {
@@ -176,11 +215,7 @@ impl Body {
             ("structured_outputs", self.structured_outputs.is_some(), FORM),
         ];
         first(&asks)?;
-        let other = self.chat_template_kwargs.iter().flat_map(|options| options.others.keys()).next();
-        other.map_or(Ok(()), |name| {
-            let field = format!("chat_template_kwargs.{}", crate::escape::beginning(name, 40));
-            Err(Refusal::unsupported(&field, "enable_thinking alone is known"))
-        })
+        self.chat_template_kwargs.as_ref().map_or(Ok(()), TemplateOptions::refuse_unknown)
     }
 
     /// Refuses what a method as a model does not heed. How tokens are chosen, and how many, is a setting of the method.
@@ -203,28 +238,5 @@ impl Body {
     /// Whether a stream ends with the usage.
     pub(super) fn includes_usage(&self) -> bool {
         self.stream_options.as_ref().and_then(|options| options.include_usage).unwrap_or(false)
-    }
-}
-
-impl Incoming {
-    /// The message's text.
-    ///
-    /// # Errors
-    /// Parts that are no text.
-    pub(super) fn text(&self, index: usize) -> Answer<String> {
-        match &self.content {
-            None => Ok(String::new()),
-            Some(Content::Text(text)) => Ok(text.clone()),
-            Some(Content::Parts(parts)) => {
-                let text = |(at, part): (usize, &ContentPart)| match (part.kind.as_str(), &part.text) {
-                    ("text", Some(text)) => Ok(text.clone()),
-                    (kind, _) => {
-                        let field = format!("messages[{index}].content[{at}]");
-                        Err(Refusal::field(&field, "a part of type text", crate::escape::beginning(kind, 40)))
-                    }
-                };
-                parts.iter().enumerate().map(text).collect::<Answer<Vec<String>>>().map(|texts| texts.join("\n"))
-            }
-        }
     }
 }

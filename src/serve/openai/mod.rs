@@ -2,6 +2,7 @@
 
 mod chat;
 mod completions;
+mod conversation;
 mod embeddings;
 mod fields;
 mod formats;

@@ -1,9 +1,11 @@
 //! `/tokenize`, `/detokenize` and `/tokenizer_info`, with the fields of vLLM.
 
+use super::conversation;
+use super::fields::{Incoming, TemplateOptions};
 use crate::engine::Engine;
 use crate::error::MootError;
-use crate::generation::Segment;
-
+use crate::generation::{Segment, Thinking};
+use crate::llm::local;
 use crate::serve::body::{self, list};
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, run};
@@ -11,22 +13,65 @@ use axum::Json;
 use axum::body::Body as Raw;
 use axum::extract::State as Extract;
 use axum::http::Request;
+use moot_models::Model;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A text, or the user's message of a chat, to be split.
-#[derive(Deserialize)]
+/// A text, or a chat, to be split.
+#[derive(Default, Deserialize)]
 #[serde(default)]
 struct Text {
     model: Option<String>,
     prompt: Option<String>,
-    add_special_tokens: bool,
+    #[serde(deserialize_with = "list")]
+    messages: Vec<Incoming>,
+    /// Of a text, on unless it is turned off; of a chat, whose template writes its own, off.
+    add_special_tokens: Option<bool>,
+    /// Whether a chat ends where the reply begins; on unless it is turned off.
+    add_generation_prompt: Option<bool>,
+    continue_final_message: Option<bool>,
+    chat_template_kwargs: Option<TemplateOptions>,
+    return_token_strs: Option<bool>,
 }
 
-impl Default for Text {
-    fn default() -> Self {
-        Self { model: None, prompt: None, add_special_tokens: true }
+impl Text {
+    /// The tokens of the text, or of the chat as `/v1/chat/completions` sends it to the model.
+    fn tokens(&self, model: &Model) -> Answer<Vec<u32>> {
+        let is = |field: Option<bool>| field == Some(true);
+        match (&self.prompt, self.messages.is_empty()) {
+            _ if is(self.return_token_strs) => Err(Refusal::unsupported("return_token_strs", "use /detokenize")),
+            (Some(_), false) => Err(Refusal::field("prompt, messages", "one of the two", "both")),
+            (None, true) => Err(Refusal::field("prompt", "a text, or messages", "none")),
+            (Some(text), true) => {
+                let segment = [Segment::Scaffold(text.clone())];
+                let tokens = match self.add_special_tokens {
+                    Some(false) => model.tokenizer.encode_continuation(&segment),
+                    _ => model.tokenizer.encode_prompt(&segment),
+                };
+                Ok(tokens.map_err(MootError::from)?)
+            }
+            (None, false) if is(self.add_special_tokens) => {
+                Err(Refusal::unsupported("add_special_tokens", "leave it out: the chat template writes its own"))
+            }
+            (None, false) if is(self.continue_final_message) => {
+                Err(Refusal::unsupported("continue_final_message", "leave it out"))
+            }
+            (None, false) => self.chat_tokens(model),
+        }
+    }
+
+    fn chat_tokens(&self, model: &Model) -> Answer<Vec<u32>> {
+        let options = self.chat_template_kwargs.as_ref();
+        options.map_or(Ok(()), TemplateOptions::refuse_unknown)?;
+        let thinks = options.and_then(|options| options.enable_thinking).unwrap_or(false) && local::thinks(model);
+        let thinking = if thinks { Thinking::On } else { Thinking::Off };
+        let messages = conversation::messages(&self.messages)?;
+        if self.add_generation_prompt == Some(false) {
+            let segments = model.template.render(&messages, false, thinking).map_err(MootError::from)?;
+            return Ok(model.tokenizer.encode_prompt(&segments).map_err(MootError::from)?);
+        }
+        Ok(local::chat_tokens(model, &messages, thinking)?)
     }
 }
 
@@ -47,11 +92,7 @@ pub(super) async fn tokenize(Extract(state): Extract<Arc<State>>, request: Reque
     let text: Text = body::json(&state, request).await?;
     run(state, move |state, _| {
         let engine = engine(state, text.model.as_deref())?;
-        let tokenizer = &engine.model().tokenizer;
-        let segment = [Segment::Scaffold(text.prompt.ok_or_else(|| Refusal::field("prompt", "a text", "none"))?)];
-        let special = text.add_special_tokens;
-        let tokens = if special { tokenizer.encode_prompt(&segment) } else { tokenizer.encode_continuation(&segment) };
-        let tokens = tokens.map_err(MootError::from)?;
+        let tokens = text.tokens(engine.model())?;
         Ok(Json(json!({ "count": tokens.len(), "max_model_len": engine.limits().context, "tokens": tokens })))
     })
     .await
@@ -69,10 +110,14 @@ pub(super) async fn detokenize(Extract(state): Extract<Arc<State>>, request: Req
     .await
 }
 
-/// The texts of the tokens that begin and end texts. lm-eval looks for this path before it splits prompts here.
+/// The texts of the tokens that begin and end texts, and the chat template. lm-eval looks for this path before it splits
+/// prompts here, and renders the template itself with `--apply_chat_template`.
 pub(super) async fn tokenizer_info(Extract(state): Extract<Arc<State>>) -> Answer<Json<Value>> {
-    let tokenizer = &engine(&state, None)?.model().tokenizer;
+    let model = engine(&state, None)?.model();
+    let tokenizer = &model.tokenizer;
     let text = |id: Option<u32>| id.map(|id| tokenizer.decode_scaffold(&[id]));
     let end = tokenizer.eos_id().or(tokenizer.eos_ids().first().copied());
-    Ok(Json(json!({ "bos_token": text(tokenizer.bos_id()), "eos_token": text(end) })))
+    Ok(Json(json!({
+        "bos_token": text(tokenizer.bos_id()), "eos_token": text(end), "chat_template": model.template.source(),
+    })))
 }

@@ -4,10 +4,12 @@ import { assessed } from "/page/claims.js";
 import * as contradictions from "/page/contradictions.js";
 import * as debate from "/page/debate.js";
 import * as documents from "/page/documents.js";
-import { by, make, save, show } from "/page/dom.js";
+import { by, show } from "/page/dom.js";
+import * as history from "/page/history.js";
 import * as methods from "/page/methods.js";
+import * as models from "/page/models.js";
 import * as output from "/page/output.js";
-import { blob, get, listeners, post, stream, useKey } from "/page/server.js";
+import { get, listeners, post, stream, useKey } from "/page/server.js";
 
 const QUESTION = "moot-question";
 const TITLE = document.title;
@@ -22,7 +24,7 @@ const VIEWS = {
 let view = "ask";
 // The question that is being answered: its id once it is known, and what ends it.
 let running = null;
-// The record that is shown.
+// The record that is shown: its id and kind.
 let shown = null;
 
 async function start() {
@@ -42,8 +44,9 @@ async function start() {
     event.preventDefault();
     fork({ tell: by("tell").value, round: Number(by("round").value) });
   });
-  by("report").addEventListener("click", () => download(shown, "/report", `moot-${shown}.html`));
-  by("record").addEventListener("click", () => download(shown, "", `moot-${shown}.jsonl`));
+  for (const form of ["report", "record"]) {
+    by(form).addEventListener("click", () => history.download(shown, form).catch(output.failed));
+  }
   listeners.key = () => show(by("key-form"));
   by("key-form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -58,9 +61,8 @@ async function connect() {
   try {
     const [server, list] = await Promise.all([get("/moot/v1/server"), get("/moot/v1/methods")]);
     by("server").textContent = server.models.map((model) => model.name).join(", ");
-    const corpus = by("corpus");
-    show(corpus, Boolean(server.corpus));
-    corpus.textContent = server.corpus ? `Without documents, ${server.corpus} is searched.` : "";
+    documents.offer(server.corpus);
+    models.offer(server.models);
     methods.offer(list.methods.filter((method) => !method.needs.corpus || server.corpus), list.default);
   } catch (error) {
     by("server").textContent = error.message;
@@ -75,36 +77,45 @@ function open(name) {
   show(by("input"), name !== "history");
   show(by("output"), name !== "history");
   show(by("history"), name === "history");
-  if (name === "history") list();
+  if (name === "history") history.list(recorded);
   else by("go").textContent = VIEWS[name][0];
 }
 
 function check() {
-  const body = { text: by("text").value, documents: documents.given() };
-  return follow("/moot/v1/conflict", body, debate.happened, assessed);
+  const body = () => ({ text: by("text").value, documents: documents.given(), ...models.given() });
+  return follow("/moot/v1/conflict", body, debate.happened, kept("check", assessed));
 }
 
 function compare() {
-  const given = documents.given();
+  let given = [];
+  const body = () => ({ documents: given = documents.given(), ...models.given() });
   const done = (value) => contradictions.found(value, given);
-  return follow("/moot/v1/contradictions", { documents: given }, contradictions.happened, done);
+  return follow("/moot/v1/contradictions", body, contradictions.happened, kept("contradictions", done));
 }
 
 function ask() {
-  const body = { question: by("question").value, documents: documents.given(), ...methods.given() };
-  return follow("/moot/v1/ask", body, debate.happened, answered);
+  const given = () => ({ documents: documents.given(), ...methods.given(), ...models.given() });
+  return follow("/moot/v1/ask", () => ({ question: by("question").value, ...given() }), debate.happened, answered);
 }
 
-function answered(value) {
-  shown = value.id;
-  debate.answered(value, strike);
+// Shows what was done by `done`, with the downloads of its record.
+const kept = (kind, done) => (value) => {
+  shown = { id: value.id, kind };
+  done(value);
+  show(by("kept"));
+};
+
+const answered = kept("question", (value) => debate.answered(value, strike));
+
+function fork(change) {
+  return follow(`/moot/v1/records/${shown.id}/fork`, () => change, debate.happened, answered);
 }
 
-const fork = (change) => follow(`/moot/v1/records/${shown}/fork`, change, debate.happened, answered);
+function strike(number, round) {
+  return fork({ strike: number, round });
+}
 
-const strike = (number, round) => fork({ strike: number, round });
-
-// Posts a request and shows its events and its answer; one at a time.
+// Posts a request and shows its events and its answer; one at a time. `body()` fails where something is missing.
 async function follow(path, body, happened, done) {
   if (running) return;
   if (documents.reading()) return output.failed(new Error("files are still being read: wait, or cancel the reading"));
@@ -114,7 +125,7 @@ async function follow(path, body, happened, done) {
   clear();
   output.status("waiting for the server");
   try {
-    await stream(path, body, abort.signal, (name, value) => {
+    await stream(path, body(), abort.signal, (name, value) => {
       if (name === "open") {
         running.id = value.id;
         show(by("pause"));
@@ -159,38 +170,22 @@ async function pause() {
   }
 }
 
-async function list() {
-  try {
-    const records = await get("/moot/v1/records");
-    const button = (text, onclick) => make("li", {}, make("button", { type: "button", onclick }, text));
-    const entry = ({ id, question, answers, method, questions }) => questions === undefined
-      ? button(`${question} — ${answers.join("; ") || "unknown"} (${method})`, () => recorded(id))
-      : button(`Run of ${questions} questions (${method}): report`, () => download(id, "/report", `moot-${id}.html`));
-    by("records").replaceChildren(...(records.length ? records.map(entry) : [make("li", {}, "none yet")]));
-  } catch (error) {
-    by("records").replaceChildren(make("li", {}, error.message));
-  }
-}
+// What shows a record, by its kind.
+const SHOWS = {
+  question: (value) => value.answered && debate.answered(value.answered, strike),
+  check: (value) => assessed({ ...value.assessment, read: [] }),
+  contradictions: (value) => contradictions.found({ ...value.contradictions, read: value.read }, value.documents),
+};
+
+const PAGES = { question: "ask", check: "check", contradictions: "contradictions" };
 
 async function recorded(id) {
-  open("ask");
+  const value = await get(`/moot/v1/records/${id}?format=json`);
+  open(PAGES[value.kind]);
   if (running) return;
   clear();
-  try {
-    const value = await get(`/moot/v1/records/${id}?format=json`);
-    shown = id;
-    debate.recorded(value, strike);
-  } catch (error) {
-    output.failed(error);
-  }
-}
-
-async function download(id, path, name) {
-  try {
-    save(await blob(`/moot/v1/records/${id}${path}`), name);
-  } catch (error) {
-    output.failed(error);
-  }
+  debate.recorded(value);
+  kept(value.kind, SHOWS[value.kind])(value);
 }
 
 start();

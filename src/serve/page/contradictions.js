@@ -1,7 +1,7 @@
 // Where documents contradict each other: by subject, the sides of each contradiction beside each other.
 
 import { by, make } from "/page/dom.js";
-import { listed, named, note, notes, opener, progress, status, texts } from "/page/output.js";
+import { listed, named, note, notes, opener, progress, status, textOf, texts } from "/page/output.js";
 
 // As the command line and the report name them.
 const KINDS = {
@@ -34,7 +34,7 @@ export function found(value, given) {
   const copies = value.documents.flatMap(({ file, copies }) => (copies ?? []).map((copy) =>
     `${copy} has the text of ${file} and was not read again`));
   notes([...copies, ...(value.notes ?? []), ...value.read]);
-  texts();
+  if (given.length) texts();
 }
 
 function told({ groups, counts }) {
@@ -77,10 +77,13 @@ function column(side, sides) {
 function said(statement, side, sides) {
   const own = [statement, ...side.statements.filter((other) => other !== statement)];
   const others = sides.filter((other) => other !== side).flatMap((other) => other.statements);
+  const quote = make("q", {}, statement.quote);
+  // Of the server's corpus the page has quotes alone.
+  const hasText = textOf(statement.document);
   const marks = (all, kind, label) => all.map(({ document, quote }) => ({ document, quote, kind, label }));
   const { line, page, about } = statement;
   const position = line ? `, line ${line}` : page ? `, page ${page}` : "";
   return make("figure", {},
-    opener([...marks(own, "for", "this side"), ...marks(others, "against", "other side")], make("q", {}, statement.quote)),
+    hasText ? opener([...marks(own, "for", "this side"), ...marks(others, "against", "other side")], quote) : quote,
     make("figcaption", { class: "faint" }, named(statement.document), position, about ? `; about ${about}` : ""));
 }

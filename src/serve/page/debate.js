@@ -130,8 +130,8 @@ function striking(number, strike) {
     make("button", {}, "Strike it from round"), round, make("span", { class: "faint" }, `of ${rounds}`));
 }
 
-// A recorded debate, as it looked live.
-export function recorded(value, strike) {
+// The calls of a record, as they looked live.
+export function recorded(value) {
   listed(value.documents);
   let section = null;
   for (const call of value.calls) {
@@ -141,5 +141,4 @@ export function recorded(value, strike) {
     }
     turn(section, call);
   }
-  if (value.answered) answered(value.answered, strike);
 }

@@ -102,8 +102,26 @@ async function read({ file, path }, signal) {
   }
 }
 
-// The documents as the server takes them.
+// Offers the server's corpus beside the files; `corpus` names it where there is one. With documents of a reload, these are
+// chosen.
+export function offer(corpus) {
+  const from = by("from");
+  show(from, Boolean(corpus));
+  from.querySelector("[value=corpus]").textContent = `the server's corpus: ${corpus}`;
+  from.value = corpus && !documents.length ? "corpus" : "files";
+  chosen();
+}
+
+// Whether the server's corpus is chosen.
+const ofServer = () => by("from").value === "corpus";
+
+const chosen = () => show(by("own"), !ofServer());
+
+// The documents as the server takes them; none for its corpus.
 export function given() {
+  if (ofServer()) return [];
+  // Without documents a server with a corpus searches it, which is not what was chosen.
+  if (!documents.length && !by("from").hidden) throw new Error("no documents: add some, or choose the server's corpus");
   return documents.map(({ name, text, title, source, date, url }) =>
     Object.fromEntries(Object.entries({ name, text, title, source, date, url }).filter(([, value]) => value)));
 }
@@ -124,6 +142,7 @@ export function start() {
     by(`add-${name}`).addEventListener("click", () => by(name).click());
     by(name).addEventListener("change", async ({ target }) => { await add(listed(target.files)); target.value = ""; });
   }
+  by("from").addEventListener("change", chosen);
   by("stop-reading").addEventListener("click", () => queue?.abort.abort());
   by("add-text").addEventListener("click", () => {
     documents.push({ name: `document ${documents.length + 1}`, text: "" });

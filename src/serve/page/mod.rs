@@ -16,7 +16,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The files beside the page, with their types.
-const FILES: [(&str, &str, &str); 11] = [
+const FILES: [(&str, &str, &str); 13] = [
     ("app.js", SCRIPT, include_str!("app.js")),
     ("claims.js", SCRIPT, include_str!("claims.js")),
     ("contradictions.js", SCRIPT, include_str!("contradictions.js")),
@@ -24,7 +24,9 @@ const FILES: [(&str, &str, &str); 11] = [
     ("documents.js", SCRIPT, include_str!("documents.js")),
     ("dom.js", SCRIPT, include_str!("dom.js")),
     ("files.js", SCRIPT, include_str!("files.js")),
+    ("history.js", SCRIPT, include_str!("history.js")),
     ("methods.js", SCRIPT, include_str!("methods.js")),
+    ("models.js", SCRIPT, include_str!("models.js")),
     ("output.js", SCRIPT, include_str!("output.js")),
     ("server.js", SCRIPT, include_str!("server.js")),
     ("style.css", "text/css; charset=utf-8", include_str!("style.css")),

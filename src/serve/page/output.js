@@ -8,7 +8,7 @@ let documents = [];
 export function clear() {
   documents = [];
   for (const id of ["answer", "notes", "debate", "texts"]) by(id).replaceChildren();
-  for (const id of ["further", "error", "progress"]) show(by(id), false);
+  for (const id of ["further", "kept", "error", "progress"]) show(by(id), false);
   status("");
 }
 
@@ -45,6 +45,7 @@ export function listed(all) {
   documents = all.map((document, index) => ({ ...documents[index], ...document }));
 }
 export const count = () => documents.length;
+export const textOf = (number) => documents[number - 1]?.text;
 
 // "3 harbour.md (county, 1990)"
 export function named(number) {

@@ -27,6 +27,7 @@ const MAX_DATE_FORMAT: usize = 256;
 #[derive(Debug)]
 pub struct ChatTemplate {
     environment: Environment<'static>,
+    source: String,
     origin: String,
     bos: Option<String>,
     eos: Option<String>,
@@ -60,6 +61,7 @@ impl ChatTemplate {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         let template = Self {
             environment,
+            source: source.to_owned(),
             origin: origin.to_owned(),
             bos: owned(bos),
             eos: owned(eos),
@@ -135,6 +137,12 @@ impl ChatTemplate {
     #[must_use]
     pub fn takes_system(&self) -> bool {
         self.takes.system
+    }
+
+    /// The template as it was given.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
     }
 
     /// The texts around the model's thoughts.

@@ -32,7 +32,8 @@ use super::document::{Document, Fields, Position};
 use super::entry::Entry;
 use super::notes::Notes;
 use super::reader::Reader;
-use crate::error::Result;
+use crate::cancel::Cancel;
+use crate::error::{MootError, Result};
 use crate::retrieval::text::{self, input};
 use reply::{PageText, PdfText};
 
@@ -42,17 +43,22 @@ pub(super) struct Pages {
     /// The remaining pages, once the file was read.
     pages: Option<std::vec::IntoIter<Document>>,
     notes: Notes,
+    cancel: Cancel,
 }
 
 impl Pages {
-    pub(super) fn new(entry: Entry) -> Self {
-        Self { entry, pages: None, notes: Notes::default() }
+    /// The pages of `entry`; once `cancel` is cancelled they are not waited for.
+    pub(super) fn new(entry: Entry, cancel: &Cancel) -> Self {
+        Self { entry, pages: None, notes: Notes::default(), cancel: cancel.clone() }
     }
 
     fn read(&mut self) -> Result<Vec<Document>> {
         let path = &self.entry.path;
         let bytes = text::bytes(path, extract::MAX_FILE)?;
-        let read = worker::read(&bytes).unwrap_or_else(|| extract::read(bytes));
+        let read = worker::read(&bytes, &self.cancel).unwrap_or_else(|| extract::read(bytes));
+        if self.cancel.is_cancelled() {
+            return Err(MootError::Interrupted);
+        }
         let pdf = read.map_err(|refusal| input(path, None, &refusal.expected, refusal.found))?;
         let PdfText { title, pages: texts, counted, is_cut } = pdf;
         let pages = texts.len();

@@ -9,20 +9,24 @@ mod limits;
 mod serve;
 
 use super::reply::{Refusal, Reply};
+use crate::cancel::Cancel;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Builder};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The argument that makes the program a worker.
 pub const PDF_WORKER: &str = "read-pdf";
 
 /// Maximum bytes of a worker's answer: the text of a file, with escapes.
 const MAX_REPLY: u64 = 512 << 20;
+/// Interval at which a reading looks whether it was cancelled.
+const TICK: Duration = Duration::from_millis(100);
 /// Maximum workers that wait for another file.
 const MAX_IDLE: usize = 8;
 /// Maximum bytes of a file whose worker reads another one; beyond that it holds much memory.
@@ -79,8 +83,8 @@ pub(in crate::retrieval::corpus) fn end_idle() {
     drop(workers);
 }
 
-/// Reads a file in a worker; `None` if there are no workers.
-pub(super) fn read(file: &[u8]) -> Option<Reply> {
+/// Reads a file in a worker, which is ended once `cancel` is cancelled; `None` if there are no workers.
+pub(super) fn read(file: &[u8], cancel: &Cancel) -> Option<Reply> {
     let (program, arguments) = PROGRAM.get()?;
     let waiting = idle().pop();
     let start = || {
@@ -88,19 +92,24 @@ pub(super) fn read(file: &[u8]) -> Option<Reply> {
         command.args(arguments).arg(PDF_WORKER);
         Worker::start(command)
     };
-    read_by(waiting, start, file)
+    read_by(waiting, start, file, cancel)
 }
 
 /// Reads a file in the worker that waits, or in a new one.
-fn read_by(waiting: Option<Worker>, start: impl FnOnce() -> io::Result<Worker>, file: &[u8]) -> Option<Reply> {
+fn read_by(
+    waiting: Option<Worker>,
+    start: impl FnOnce() -> io::Result<Worker>,
+    file: &[u8],
+    cancel: &Cancel,
+) -> Option<Reply> {
     if let Some(worker) = waiting {
-        match worker.read(file, limits::time(file.len())) {
+        match worker.read(file, limits::time(file.len()), cancel) {
             // What it read before may have killed it, but took none of this file's processor time.
             Err(Lost::Died(status)) if !status.is_some_and(out_of_time) => {}
             answer => return Some(answer.unwrap_or_else(|lost| Err(lost.refusal(file.len())))),
         }
     }
-    let answer = start().ok()?.read(file, limits::time(file.len()));
+    let answer = start().ok()?.read(file, limits::time(file.len()), cancel);
     Some(answer.unwrap_or_else(|lost| Err(lost.refusal(file.len()))))
 }
 
@@ -109,6 +118,8 @@ fn read_by(waiting: Option<Worker>, start: impl FnOnce() -> io::Result<Worker>, 
 enum Lost {
     Died(Option<ExitStatus>),
     Late,
+    /// Its answer is not wanted any more.
+    Cancelled,
     /// It sent an invalid answer.
     Rubbish,
     /// The system starts no thread to wait for it.
@@ -128,6 +139,7 @@ impl Lost {
                 let expected = format!("a PDF that can be read in {} GiB of memory", limits::MEMORY >> 30);
                 Refusal::new(expected, format!("one that ends the PDF reader{how}"))
             }
+            Self::Cancelled => Refusal::new("a PDF that is read to its end", "a reading that was cancelled"),
             Self::NoThread(e) => Refusal::new("a further thread", format!("a limit of the system: {e}")),
             Self::Rubbish => Refusal::new("a PDF that can be read", "one whose reader gave an invalid answer"),
         }
@@ -165,8 +177,8 @@ impl Worker {
     }
 
     /// Reads a file within `limit`. A worker that answered waits for another file; any other is ended.
-    fn read(mut self, file: &[u8], limit: Duration) -> Result<Reply, Lost> {
-        let answer = self.ask(file, limit);
+    fn read(mut self, file: &[u8], limit: Duration, cancel: &Cancel) -> Result<Reply, Lost> {
+        let answer = self.ask(file, limit, cancel);
         let answer = answer.and_then(|answer| serde_json::from_slice(&answer).map_err(|_| Lost::Rubbish));
         match answer {
             Ok(reply) => {
@@ -176,6 +188,7 @@ impl Worker {
                 }
                 Ok(reply)
             }
+            Err(Lost::Cancelled) => Err(Lost::Cancelled),
             Err(lost) => {
                 LOST.fetch_add(1, Ordering::Relaxed);
                 Err(if matches!(lost, Lost::Died(_)) { Lost::Died(self.status()) } else { lost })
@@ -184,7 +197,7 @@ impl Worker {
     }
 
     /// Sends a file and waits for the answer. A thread does so, because pipes cannot be read for a limited time.
-    fn ask(&mut self, file: &[u8], limit: Duration) -> Result<Vec<u8>, Lost> {
+    fn ask(&mut self, file: &[u8], limit: Duration, cancel: &Cancel) -> Result<Vec<u8>, Lost> {
         let Self { child, files, replies } = self;
         let (send, receive) = mpsc::channel();
         thread::scope(|scope| {
@@ -195,14 +208,19 @@ impl Worker {
                 let _ = send.send(written.and(answer));
             };
             Builder::new().spawn_scoped(scope, exchange).map_err(Lost::NoThread)?;
-            match receive.recv_timeout(limit) {
-                Ok(Ok(Some(answer))) => Ok(answer),
-                Ok(Err(e)) if e.kind() == io::ErrorKind::InvalidData => Err(Lost::Rubbish),
-                Ok(_) => Err(Lost::Died(None)),
-                Err(_) => {
-                    // Its pipes close, so that the thread ends.
-                    let _ = child.kill();
-                    Err(Lost::Late)
+            let deadline = Instant::now() + limit;
+            loop {
+                let left = deadline.saturating_duration_since(Instant::now());
+                match receive.recv_timeout(left.min(TICK)) {
+                    Ok(Ok(Some(answer))) => return Ok(answer),
+                    Ok(Err(e)) if e.kind() == io::ErrorKind::InvalidData => return Err(Lost::Rubbish),
+                    Ok(_) => return Err(Lost::Died(None)),
+                    Err(RecvTimeoutError::Timeout) if left > TICK && !cancel.is_cancelled() => {}
+                    Err(_) => {
+                        // Its pipes close, so that the thread ends.
+                        let _ = child.kill();
+                        return Err(if cancel.is_cancelled() { Lost::Cancelled } else { Lost::Late });
+                    }
                 }
             }
         })
@@ -249,6 +267,7 @@ fn apart(_: &mut Command) {}
 #[cfg(unix)]
 mod tests {
     use super::{Lost, Worker, pdf_workers, read_by};
+    use crate::cancel::Cancel;
     use std::process::Command;
     use std::time::{Duration, Instant};
 
@@ -260,7 +279,7 @@ mod tests {
 
     /// Why a worker that runs `script` gives no answer.
     fn lost(script: &str, limit: Duration) -> Lost {
-        worker(script).unwrap().read(&vec![b'x'; 200_000], limit).unwrap_err()
+        worker(script).unwrap().read(&vec![b'x'; 200_000], limit, &Cancel::default()).unwrap_err()
     }
 
     #[test]
@@ -272,7 +291,7 @@ mod tests {
                 again += 1;
                 worker(second)
             };
-            read_by(Some(worker(first).unwrap()), start, b"x").unwrap().unwrap_err()
+            read_by(Some(worker(first).unwrap()), start, b"x", &Cancel::default()).unwrap().unwrap_err()
         };
         // The limit of processor time itself, which the shell sets as a worker does.
         let refused = found("ulimit -S -t 1; while :; do :; done", "exit 5");
@@ -302,6 +321,20 @@ mod tests {
         assert_eq!(said("head -c 200008 > /dev/null; exec >&-; exec sleep 100").found, "one that ends the PDF reader");
         let started = Instant::now();
         assert!(matches!(lost("exec sleep 100", Duration::from_millis(200)), Lost::Late));
+        assert!(started.elapsed() < Duration::from_secs(50), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn a_worker_whose_answer_is_not_wanted_any_more_is_ended() {
+        let (cancel, started) = (Cancel::default(), Instant::now());
+        let reading = std::thread::spawn({
+            let cancel = cancel.clone();
+            move || worker("exec sleep 100").unwrap().read(b"x", Duration::from_secs(100), &cancel)
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!reading.is_finished());
+        cancel.cancel();
+        assert!(matches!(reading.join().unwrap(), Err(Lost::Cancelled)));
         assert!(started.elapsed() < Duration::from_secs(50), "{:?}", started.elapsed());
     }
 }

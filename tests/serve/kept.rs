@@ -1,0 +1,97 @@
+//! Checks and contradictions are recorded: listed, read by their id, reported; contradictions of the server's corpus.
+
+use super::Started;
+use super::schema::{description, wrong};
+use moot::serve::ServeOptions;
+use serde_json::{Value, json};
+use std::path::Path;
+
+const TEXTS: [&str; 2] = ["The Orrin ferry stopped in 1974.", "The Orrin ferry stopped in 1968."];
+
+/// A server that records, with the corpus `texts` where there are some.
+fn recorded(texts: &[&str]) -> Started {
+    let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+    Started::with(move |options| {
+        let folder = Path::new(&options.plan.model).parent().unwrap().to_owned();
+        let mut plan = options.plan.clone();
+        if !texts.is_empty() {
+            let notes = folder.join("notes");
+            std::fs::create_dir(&notes).unwrap();
+            for (number, text) in texts.iter().enumerate() {
+                std::fs::write(notes.join(format!("{number}.txt")), text).unwrap();
+            }
+            plan.corpus.paths = vec![notes.display().to_string()];
+            plan.corpus.embedder = Some("none".into());
+        }
+        ServeOptions { plan, records: Some(folder.join("asked")), ..options }
+    })
+}
+
+fn documents() -> Value {
+    json!([{ "name": "almanac", "text": TEXTS[0], "source": "county" }, { "name": "board", "text": TEXTS[1] }])
+}
+
+/// The record of `id` as the page shows it, which is as it is described.
+fn shown(server: &Started, id: &str) -> Value {
+    let shown = server.get(&format!("/moot/v1/records/{id}?format=json")).json();
+    let found = wrong(&json!({ "$ref": "#/Recorded" }), &shown, "record", &description());
+    assert!(found.is_empty(), "{found:?}");
+    shown
+}
+
+#[test]
+fn a_check_and_contradictions_are_kept() {
+    let server = recorded(&[]);
+    let text = format!("{} {}", TEXTS[0], "It was loved. ".repeat(30));
+    let check = server.ask("/moot/v1/conflict", &json!({ "text": text, "documents": documents() }));
+    let compared = server.ask("/moot/v1/contradictions", &json!({ "documents": documents(), "least": 0.0 }));
+    let ids = [&check, &compared].map(|reply| reply["id"].as_str().unwrap().to_owned());
+
+    let listed = server.get("/moot/v1/records").json();
+    assert_eq!((&listed[0]["kind"], &listed[0]["id"]), (&json!("contradictions"), &json!(ids[1])));
+    assert_eq!((&listed[0]["documents"], &listed[0]["contradictions"]), (&json!(2), &json!(1)));
+    assert_eq!((&listed[1]["kind"], &listed[1]["id"]), (&json!("check"), &json!(ids[0])));
+    let beginning = listed[1]["text"].as_str().unwrap();
+    assert!(text.starts_with(beginning.strip_suffix("...").unwrap()) && beginning.len() < 210, "{beginning}");
+
+    let kept = shown(&server, &ids[0]);
+    assert_eq!((&kept["assessment"]["claims"], &kept["answered"]), (&check["claims"], &json!(null)));
+    assert_eq!(kept["documents"][0]["source"], "county");
+    let kept = shown(&server, &ids[1]);
+    assert_eq!(kept["contradictions"]["groups"], compared["groups"]);
+    assert_eq!((&kept["documents"][1]["text"], &kept["read"]), (&json!(TEXTS[1]), &compared["read"]));
+
+    let report = |id: &str| server.get(&format!("/moot/v1/records/{id}/report")).body;
+    assert!(report(&ids[0]).contains("Claims and evidence"));
+    assert!(report(&ids[1]).contains(TEXTS[0]) && report(&ids[1]).contains("almanac"));
+    let downloaded = server.get(&format!("/moot/v1/records/{}", ids[1]));
+    assert_eq!(downloaded.header("content-type"), Some("application/json"));
+    assert_eq!(downloaded.json()["report"]["groups"], compared["groups"]);
+    assert!(server.get(&format!("/moot/v1/records/{}", ids[0])).body.lines().count() > 1);
+
+    // Neither is a debate that can go on.
+    for id in &ids {
+        let refused = server.post(&format!("/moot/v1/records/{id}/fork"), &json!({ "tell": "It rained." }));
+        assert!(refused.status == 400 && refused.error().contains("expected the record of one question"), "{id}");
+    }
+
+    // A server that starts later lists both; a file that is none is left out.
+    let folder = server.folder.path().join("asked");
+    std::fs::write(folder.join("zz.json"), "{}").unwrap();
+    let later = Started::with(|options| ServeOptions { records: Some(folder), ..options });
+    assert_eq!(later.get("/moot/v1/records").json(), listed);
+}
+
+#[test]
+fn contradictions_of_the_corpus_are_found_where_a_request_has_no_documents() {
+    let server = recorded(&TEXTS);
+    let compared = server.ask("/moot/v1/contradictions", &json!({ "least": 0.0 }));
+    assert_eq!((&compared["counts"]["documents"], compared["groups"].as_array().unwrap().len()), (&json!(2), 1));
+    assert!(compared["documents"][0]["file"].as_str().unwrap().ends_with("0.txt"));
+    assert_eq!(shown(&server, compared["id"].as_str().unwrap())["documents"], json!([]));
+    // Those of a request are compared alone.
+    let own = json!({ "documents": ["Tea is grown in Assam.", "Owls hunt at night.", "The weather was fine."] });
+    assert_eq!(server.ask("/moot/v1/contradictions", &own)["counts"]["documents"], 3);
+    let one = recorded(&TEXTS[..1]).post("/moot/v1/contradictions", &json!({}));
+    assert!(one.status == 400 && one.error().contains("expected at least 2 documents"), "{}", one.body);
+}
