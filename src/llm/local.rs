@@ -6,8 +6,8 @@ use crate::cancel::Cancel;
 use crate::engine::{Completion, Engine, Event, Request, Stats, Think};
 use crate::error::{MootError, Result};
 use crate::generation::{Message, Prompt, Role, Segment, Thinking, Thoughts};
+use moot_models::Model;
 use moot_models::tokenizer::ThoughtMarks;
-use moot_models::{Model, PAGE};
 use std::sync::mpsc::{Sender, channel};
 
 /// A model that runs in this process.
