@@ -39,7 +39,7 @@ fn mean(world: &World, ways: &[Way]) -> Vec<f64> {
     const TRIALS: u64 = 8;
     let mut sums = vec![0.0; ways.len()];
     for trial in 0..TRIALS {
-        let reached = World { questions: (200, 400), ..world.clone() }.draw(trial).reach(ways);
+        let reached = World { questions: (200, 400), ..*world }.draw(trial).reach(ways);
         sums.iter_mut().zip(reached).for_each(|(sum, reached)| *sum += reached.right / TRIALS as f64);
     }
     sums

@@ -177,7 +177,8 @@ pub fn note_gold(answers: &mut QuestionAnswers, question: &Question) {
         return;
     }
     for own in answers.answers.values_mut() {
-        let outcome = own.answer.as_ref().and_then(|answer| Outcome::of_answers(question, &[answer.clone()], true));
+        let outcome =
+            own.answer.as_ref().and_then(|answer| Outcome::of_answers(question, std::slice::from_ref(answer), true));
         own.right = outcome.map(|outcome| outcome == Outcome::Right);
     }
 }

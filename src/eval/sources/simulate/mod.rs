@@ -31,7 +31,7 @@ pub const FILTERED: Reader =
     Reader { factual: 0.9282, misinformation: (0.0082, 0.8152, 0.1168), irrelevant: (0.0430, 0.8636) };
 
 /// A world of sources.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct World {
     /// Sources that answer for themselves.
     pub sources: usize,
