@@ -117,9 +117,9 @@ def test_ctrl_c_cancels_the_calls(engine: moot.Engine) -> None:
             _thread.interrupt_main()
 
     threading.Thread(target=interrupt, daemon=True).start()
-    # Two hundred replies that end late: the question takes several seconds, the interruption a small part of one.
-    many = [f"Mira Tolland was born in {1800 + number}." for number in range(200)]
-    long: dict[str, Any] = {"method": "madam-rag", "preset": "every-answer", "max_tokens": 4000, "temperature": 2.0}
+    # 320 replies that end late: the question takes several seconds, the interruption a small part of one.
+    many = [f"Mira Tolland was born in {1900 + number}." for number in range(40)]
+    long: dict[str, Any] = {"method": "majority-vote", "switches": {"samples": 8}, "max_tokens": 4000, "temperature": 2.0}
     before = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         engine.ask(QUESTION, many, on_event=lambda event: started.set(), **long)
