@@ -1,12 +1,12 @@
 //! The prefix tree: which token sequences have their keys and values in which pages.
 //!
-//! A node is one full page, or one of each group of layers. Children are found by comparing their tokens, never by a hash alone. A running sequence
-//! holds every node of its path, so an unheld node has no held descendants, and eviction may take any unheld node: leaves
-//! first, the least recently used first.
+//! A node is one full page, or one page of each group of layers. Children are found by comparing their tokens, never by a
+//! hash alone. A running sequence holds every node of its path, so an unheld node has no held descendants, and eviction may
+//! take any unheld node: leaves first, the least recently used first.
 //!
-//! The pages of a node in windowed layers can go before the node does: a sequence leaves them when its window has passed
-//! them. Pages that no sequence's window reaches stay as long as memory lasts, since another sequence may begin there, and
-//! are evicted before any node.
+//! A node can lose its pages of windowed layers before it is evicted. A sequence releases them when its window has passed
+//! them. They stay in the node until memory is needed, since another sequence may begin there, and are evicted before any
+//! node.
 
 use super::states::States;
 use moot_models::{PAGE, PageGroups};

@@ -1,5 +1,5 @@
-//! Models with windows: pages that no window reaches are given back, a prefix is taken over where its window is held, and a
-//! request has the same bits in any memory.
+//! Models with windows. Pages that no window reaches are given back. A cached prefix is used if the pages of its last window
+//! are held. A request has the same bits with any amount of memory.
 
 use super::{CHANCE, VOCAB, ask, bits, done, greedy, one, words};
 use candle_core::quantized::GgmlDType;
@@ -174,7 +174,7 @@ fn a_prefix_without_its_windows_is_computed_again() {
         let reused: Vec<usize> = replies.iter().map(|reply| reply.usage.reused).collect();
         assert_eq!(reused, [0, 0, PREFIX, PREFIX], "{name}, {full} and {windowed}");
         assert_eq!(replies.iter().map(bits).collect::<Vec<_>>(), expected(kind, &asked), "{name}");
-        // Where its windows are held, at its end, the longest prompt is taken over still.
+        // The pages of the longest prompt's last window are still held, so its prefix is used.
         let next = greedy([&asked[0].prompt[..], &words(9, 30)].concat(), 4);
         let last = one(&engine, clone(&next));
         assert_eq!(vec![bits(&last)], expected(kind, &[next]), "{name}");
