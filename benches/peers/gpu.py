@@ -1,13 +1,17 @@
-"""moot and Hugging Face transformers on one NVIDIA GPU: the same shapes, random weights, the same token counts, bf16.
+"""moot, vLLM and Hugging Face transformers on one NVIDIA GPU: the same shapes, random weights and token counts, bf16.
 
     python benches/peers/gpu.py --moot target/release/moot
 
-Needs torch with CUDA and transformers; moot built with `--features cuda`. Fetches nothing: models have random weights in
-their shapes. The sides use the card in turn. A debate's round is eight agents that share the first 1,024 tokens of their
-prompts and have 512 of their own, and generate 128; then 64 such questions at once. Limits of the card (rate of a matrix
-product, bandwidth of a copy) are measured here, and by moot itself in the same call as its figures. Results go to
-benches/results/<date>-<device>.md, raw figures to a .jsonl beside it. A failure on one side is recorded there, and the
-other measurements continue.
+Needs torch with CUDA and transformers; moot built with `--features cuda`; vLLM where it is to be measured. Fetches
+nothing: models have random weights in their shapes. The sides use the card in turn. A debate's round is eight agents
+that share the first 1,024 tokens of their prompts and have 512 of their own, and generate 128; then 64 such questions at
+once. Limits of the card (rate of a matrix product, bandwidth of a copy) are measured here, and by moot itself in the same
+call as its figures. Results go to benches/results/<date>-<device>.md, raw figures to a .jsonl beside it. A failure on one
+side is recorded there, and the other measurements continue.
+
+With --gguf FILE, a file of quantised weights is measured too, and with --llama-cpp FOLDER beside llama.cpp's
+llama-batched-bench of a CUDA build, in turn: rows that share nothing, --own tokens each. `random_gguf.py` makes such a
+file where no model is at hand.
 """
 
 import argparse
@@ -50,15 +54,20 @@ def arguments():
     add("--generate", type=int, default=128, help="tokens generated a row [%(default)s]")
     add("--rounds", type=int, default=3, help="times that each is measured; medians are reported [%(default)s]")
     add("--timeout", type=int, default=1800, help="seconds after which a run of moot is given up [%(default)s]")
-    add("--skip", default="", help="sides to leave out: moot, exact, generate, generate_batch")
+    add("--skip", default="", help="sides to leave out: moot, exact, vllm, generate, generate_batch")
+    add("--gguf", type=Path, help="a model file of quantised weights")
+    add("--llama-cpp", type=Path, help="the folder of llama-batched-bench, built with CUDA")
+    add("--rows", default="1,8,64", help="rows of the file's measurements [%(default)s]")
     add("--output", type=Path, help="the report [benches/results/<date>-<device>.md]")
     args = parser.parse_args()
-    args.models = args.models.split(",")
+    args.models = [name for name in args.models.split(",") if name]
     args.questions = [int(n) for n in args.questions.split(",")]
     args.skip = {side for side in args.skip.split(",") if side}
     unknown = [name for name in args.models if name not in SHAPES]
     if unknown:
         parser.error(f"--models: {', '.join(unknown)}: expected some of {', '.join(SHAPES)}")
+    if args.llama_cpp and not (args.gguf and (args.llama_cpp / "llama-batched-bench").is_file()):
+        parser.error(f"--llama-cpp: expected --gguf too, and llama-batched-bench in {args.llama_cpp}")
     if not args.moot.is_file() and not {"moot", "exact"} <= args.skip:
         parser.error(f"{args.moot} is not there: `cargo build --release --features cuda` makes it, --moot names another")
     return args
@@ -204,6 +213,58 @@ def libraries():
     return environment
 
 
+def of_vllm(args, name, note):
+    """vLLM, where it is installed, in processes of its own."""
+    if "vllm" in args.skip or importlib.util.find_spec("vllm") is None:
+        return
+    for questions in args.questions:
+        command = [sys.executable, str(ROOT / "benches/peers/vllm_batch.py"), json.dumps(SHAPES[name])]
+        for field, value in (("questions", questions), ("agents", args.agents), ("shared", args.shared), ("own", args.own),
+                             ("generate", args.generate), ("rounds", args.rounds)):
+            command += [f"--{field}", str(value)]
+        try:
+            note(side="vllm", model=name, questions=questions, **run(command, args.timeout))
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            note(side="vllm", model=name, questions=questions, failed=str(error)[:500])
+
+
+def run(command, timeout):
+    """The last line that a program prints, as JSON."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=libraries())
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0 or not lines:
+        raise RuntimeError(done.stderr.strip()[-500:] or f"exit status {done.returncode} and no figures")
+    return json.loads(lines[-1])
+
+
+def of_file(args, note):
+    """Tokens a second of moot and llama.cpp on one file, in turn."""
+    for rows in [int(n) for n in args.rows.split(",")]:
+        own, generate = str(args.own), str(args.generate)
+        sides = {"moot": [
+            str(args.moot), "lab", "bench", "--model", str(args.gguf), "--device", "cuda", "--json", "--prompt", own,
+            "--generate", generate, "--rows", str(rows), "--max-rows", str(rows), "--step-tokens", "8192", "--repeat", "1"]}
+        if args.llama_cpp:
+            sides["llama.cpp"] = [
+                str(args.llama_cpp / "llama-batched-bench"), "-m", str(args.gguf), "-ngl", "99", "-fa", "on",
+                "-c", str(rows * (args.own + args.generate + 8)), "-b", "2048", "-ub", "2048", "-npp", own, "-ntg", generate,
+                "-npl", str(rows), "--output-format", "jsonl"]
+        figures = {side: [] for side in sides}
+        for _ in range(args.rounds):
+            for side, command in sides.items():
+                try:
+                    measured = run(command, args.timeout)
+                except (RuntimeError, subprocess.TimeoutExpired) as error:
+                    note(side=side, model=args.gguf.name, rows=rows, command=command, failed=str(error)[:500])
+                    continue
+                names = ("prefill_tok_s", "decode_tok_s") if side == "moot" else ("speed_pp", "speed_tg")
+                figures[side].append([measured[name] for name in names])
+        for side, found in figures.items():
+            if found:
+                prefill, decode = (statistics.median(column) for column in zip(*found))
+                note(side=side, model=args.gguf.name, rows=rows, command=sides[side], prefill=prefill, decode=decode, all=found)
+
+
 def of_moot(args, name, note):
     """`moot lab bench`, with and without sums in a fixed order, in processes of their own."""
     for side, extra in [("moot", []), ("exact", ["--exact"])]:
@@ -244,14 +305,14 @@ def report(args, torch, limits, notes, output):
         f"(8192 x 8192 bf16), {limits['bytes_s'] / 1e12:.2f} TB/s (copy, read and written).", "",
         "Seconds for all of it. moot's are those of its prefill and of its decoding after it, each measured by itself, "
         "so the first token is counted twice.", "",
-        "| model | questions | moot | moot --exact | generate | generate_batch | generate / moot | generate_batch / moot |",
-        "|---|---|---|---|---|---|---|---|"]
+        "| model | questions | moot | moot --exact | vLLM | generate | generate_batch | vLLM / moot | generate / moot "
+        "| generate_batch / moot |", "|---|---|---|---|---|---|---|---|---|---|"]
     by = {(n["side"], n["model"], n.get("questions")): n for n in notes}
     failures = [n for n in notes if "failed" in n]
     shares = []
     for name in args.models:
         for questions in args.questions:
-            found = [by.get((side, name, questions), {}) for side in ("moot", "exact", "generate", "generate_batch")]
+            found = [by.get((side, name, questions), {}) for side in ("moot", "exact", "vllm", "generate", "generate_batch")]
             times = [one.get("seconds") for one in found]
             cell = lambda value, unit="": "-" if value is None else f"{value:.2f}{unit}"
             ratio = lambda other: other / times[0] if other and times[0] else None
@@ -267,9 +328,13 @@ def report(args, torch, limits, notes, output):
               "of the copy's bandwidth (all weights once and each KV page once a step).", "",
               "| model | questions | side | prefill tok/s | share | decode tok/s | share |", "|---|---|---|---|---|---|---|"]
     lines += shares
+    if args.gguf:
+        lines += ["", f"{args.gguf.name}, {args.own} tokens of a prompt, {args.generate} generated, nothing shared. Tokens a "
+                  "second.", "", "| rows | side | prefill | decode |", "|---|---|---|---|"]
+        lines += [f"| {n['rows']} | {n['side']} | {n['prefill']:.0f} | {n['decode']:.0f} |" for n in notes if "prefill" in n]
     if failures:
         lines += ["", "What failed:", ""]
-        lines += [f"- {n['side']}, {n['model']}, {n.get('questions', 'all')}: {n['failed']!r}" for n in failures]
+        lines += [f"- {n['side']}, {n['model']}, {n.get('questions', n.get('rows', 'all'))}: {n['failed']!r}" for n in failures]
     output.write_text("\n".join(lines) + "\n")
     print(f"report: {output}", flush=True)
 
@@ -294,9 +359,12 @@ def main():
         report(args, torch, limits, notes, output)
 
     print(json.dumps({"side": "torch", **limits}), file=raw, flush=True)
+    if args.gguf:
+        of_file(args, note)
     for name in args.models:
         torch.cuda.empty_cache()
         of_moot(args, name, note)
+        of_vllm(args, name, note)
         of_transformers(torch, args, name, note)
 
 
