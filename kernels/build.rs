@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const FILES: [&str; 7] = ["norm", "rotary", "swiglu", "attention", "linear", "sample", "encoder"];
+const FILES: [&str; 8] = ["norm", "rotary", "swiglu", "attention", "linear", "sample", "encoder", "blocks"];
 
 /// Of data centres (A100, H100) and of workstations (RTX 40, RTX 50).
 const ARCHITECTURES: [&str; 4] = ["80", "89", "90", "120"];

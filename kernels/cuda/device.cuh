@@ -11,6 +11,9 @@
 typedef __half f16;
 typedef __nv_bfloat16 bf16;
 
+template <class T> constexpr bool IS_F16 = false;
+template <> constexpr bool IS_F16<f16> = true;
+
 __device__ __forceinline__ float widen(float x) { return x; }
 __device__ __forceinline__ float widen(f16 x) { return __half2float(x); }
 __device__ __forceinline__ float widen(bf16 x) { return __bfloat162float(x); }
@@ -42,6 +45,34 @@ template <> __device__ __forceinline__ void mma<bf16>(float (&d)[4], const uint3
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// The four bytes of `codes`, each less OFFSET, as numbers: the first two, the last two. Bytes are at most 127, or 255
+// where WIDE. A code behind the upper byte of a power of two is the sum of both.
+template <class T, int OFFSET, bool WIDE> __device__ __forceinline__ void codes_to_pairs(uint32_t codes, uint32_t (&pairs)[2]) {
+  constexpr bool HALF = IS_F16<T>;
+  if constexpr (HALF || !WIDE) {
+    // 1024 in f16, 128 in bf16.
+    constexpr uint32_t base = HALF ? 0x64 : 0x43, minus = (HALF ? 0xe400 : 0xc300) + OFFSET;
+    for (int i = 0; i < 2; i++) {
+      const uint32_t pair = __byte_perm(codes, base, i == 0 ? 0x4140 : 0x4342);
+      if constexpr (HALF) asm("add.rn.f16x2 %0, %1, %2;" : "=r"(pairs[i]) : "r"(pair), "r"(minus * 0x10001));
+      else asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(pairs[i]) : "r"(pair), "r"(0x3f803f80), "r"(minus * 0x10001));
+    }
+  } else {
+    // 2^23 in f32.
+    float x[4];
+    for (int i = 0; i < 4; i++)
+      x[i] = __uint_as_float(__byte_perm(codes, 0x4b000000, 0x7650 | i)) - (8388608.0f + OFFSET);
+    for (int i = 0; i < 2; i++) asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pairs[i]) : "f"(x[2 * i + 1]), "f"(x[2 * i]));
+  }
+}
+
+// A number that no thread of the launch writes. Loads stay in the order of the source, so several can be on their way.
+__device__ __forceinline__ float load(const float *at) {
+  float x;
+  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(x) : "l"(at));
+  return x;
 }
 
 __device__ __forceinline__ uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
@@ -91,5 +122,7 @@ __device__ __forceinline__ float warp_sum(float x) {
 
 // Sixteen bytes as numbers.
 template <class T> struct alignas(16) Vector { T x[16 / sizeof(T)]; };
+// Four numbers of 16 bits.
+struct alignas(8) Pairs { uint32_t x[2]; };
 
 __device__ __forceinline__ bool aligned(const void *p) { return ((uintptr_t)p & 15) == 0; }

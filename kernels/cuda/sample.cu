@@ -58,11 +58,9 @@ struct Row {
   unsigned vocab, chunk;
   float highest, temperature;
 
-  __device__ bool allowed(unsigned id) const {
-    const bool open = mask == nullptr || (mask[id / 32] >> (id % 32) & 1);
-    // Also false for NaN.
-    return open && fabsf(logits[id]) < INFINITY;
-  }
+  __device__ bool open(unsigned id) const { return mask == nullptr || (mask[id / 32] >> (id % 32) & 1); }
+  // Also false for NaN.
+  __device__ bool allowed(unsigned id) const { return open(id) && fabsf(logits[id]) < INFINITY; }
   __device__ uint64_t mass(unsigned id) const {
     return (uint64_t)(expf((logits[id] - highest) / temperature) * 4294967296.0f);
   }
@@ -138,10 +136,19 @@ __device__ unsigned likeliest(const Row &row) {
   __shared__ unsigned ranks[THREADS], ids[THREADS];
   const unsigned thread = threadIdx.x;
   unsigned best = NONE, best_rank = 0;
-  for (unsigned id = thread; id < row.vocab; id += THREADS) {
-    if (!row.allowed(id)) continue;
-    const unsigned rank = rank_of(row.logits[id] + 0.0f);
-    if (best == NONE || rank > best_rank) best = id, best_rank = rank;
+  // Several logits are on their way at a time. Beyond the last token it is read again, which changes nothing.
+  constexpr unsigned AT_ONCE = 8;
+  const float *logits = row.logits;
+  for (unsigned first = thread; first < row.vocab; first += AT_ONCE * THREADS) {
+    float read[AT_ONCE];
+#pragma unroll
+    for (unsigned i = 0; i < AT_ONCE; i++) read[i] = load(logits + min(first + i * THREADS, row.vocab - 1));
+#pragma unroll
+    for (unsigned i = 0; i < AT_ONCE; i++) {
+      const unsigned id = min(first + i * THREADS, row.vocab - 1), rank = rank_of(read[i] + 0.0f);
+      const bool better = fabsf(read[i]) < INFINITY && (best == NONE || rank > best_rank);
+      if (better && row.open(id)) best = id, best_rank = rank;
+    }
   }
   ranks[thread] = best_rank, ids[thread] = best;
   __syncthreads();

@@ -4,7 +4,8 @@
 use crate::launch::AttentionShape;
 use crate::ops::cascade::Cascade;
 use crate::ops::rotate_store::RotateStore;
-use candle_core::{CudaDevice, CudaStorage, Error, Layout, Result, Tensor};
+use candle_core::quantized::GgmlDType;
+use candle_core::{CudaDevice, CudaStorage, DType, Error, Layout, Result, Tensor};
 
 type At<'a> = (&'a CudaStorage, &'a Layout);
 
@@ -41,6 +42,14 @@ pub(crate) fn linear(_: At<'_>, _: At<'_>) -> Result<CudaStorage> {
 }
 
 pub(crate) fn sample(_: At<'_>, _: &Tensor, _: &Tensor, _: usize) -> Result<CudaStorage> {
+    absent()
+}
+
+pub(crate) fn multiply_blocks(_: At<'_>, _: &Tensor, _: GgmlDType, _: [usize; 2]) -> Result<CudaStorage> {
+    absent()
+}
+
+pub(crate) fn widen_blocks(_: &Tensor, _: GgmlDType, _: [usize; 2], _: DType) -> Result<CudaStorage> {
     absent()
 }
 

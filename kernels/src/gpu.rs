@@ -28,12 +28,19 @@ pub fn opened_again(device: &Device) -> Result<Device> {
 /// Whether products of blocks on CUDA devices are not to be used, whatever they were compiled for.
 static BLOCKS_DISTRUSTED: AtomicBool = AtomicBool::new(false);
 
-/// Makes [`multiplies_blocks`] false for CUDA devices from now on, after a self-test found these products wrong.
+/// Makes [`multiplies_blocks`] and [`packs_blocks`] false for CUDA devices from now on, after a self-test found these products wrong.
 pub fn distrust_blocks() {
     BLOCKS_DISTRUSTED.store(true, Ordering::Relaxed);
 }
 
-/// Whether matrices can be multiplied on `device` by the blocks of their files. Candle's kernels for this are compiled for
+/// Whether `device` has our kernels for [packed blocks](crate::PackedBlocks), which are compiled for every CUDA device that
+/// is used, and a self-test did not find them wrong.
+#[must_use]
+pub fn packs_blocks(device: &Device) -> bool {
+    device.is_cuda() && !BLOCKS_DISTRUSTED.load(Ordering::Relaxed)
+}
+
+/// Whether Candle multiplies matrices on `device` by the blocks of their files. Candle's kernels for this are compiled for
 /// one compute capability; on another GPU quantised weights are widened.
 #[must_use]
 pub fn multiplies_blocks(device: &Device) -> bool {

@@ -39,12 +39,14 @@ mod cuda;
 pub use backtrace::without_backtrace;
 pub use cpu::{Activation, BlockType, Gate, Storage};
 pub use gpu::{
-    device_memory, distrust_blocks, gpu_description, multiplies_blocks, open_cuda, opened_again, release_unused,
+    device_memory, distrust_blocks, gpu_description, multiplies_blocks, open_cuda, opened_again, packs_blocks,
+    release_unused,
 };
 pub use graph::{Graph, overwrite};
 pub use ops::attention::AttentionPlan;
 pub use ops::best::Best;
 pub use ops::bidirectional::{Distances, Relative, Texts};
+pub use ops::blocks::PackedBlocks;
 pub use ops::linear::{Affine, Weight};
 pub use ops::scan::{Queries, Vectors};
 pub use pages::{NO_PAGE, PAGE, SequenceRows, StateRows};

@@ -10,7 +10,7 @@ use crate::ops::attention::Attention;
 use crate::ops::kv_store::Slots;
 use crate::ops::rotate_store::RotateStore;
 use crate::ops::{add_norm, bidirectional, gated, norm, sample};
-use crate::{AttentionPlan, PAGE, SequenceRows, Texts, Weight};
+use crate::{AttentionPlan, PAGE, PackedBlocks, SequenceRows, Texts, Weight};
 use candle_core::quantized::{GgmlDType, QMatMul, QTensor};
 use candle_core::{DType, Device, Error, Module, Result, Tensor};
 use std::sync::Arc;
@@ -223,7 +223,7 @@ fn encoders(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Types of blocks that Candle multiplies by on a GPU.
+/// Types of blocks that are multiplied by on a GPU, by our kernels or by Candle's.
 pub const BLOCKS: [GgmlDType; 10] = [
     GgmlDType::Q4_0,
     GgmlDType::Q4_1,
@@ -237,12 +237,27 @@ pub const BLOCKS: [GgmlDType; 10] = [
     GgmlDType::Q6K,
 ];
 
+/// Ours, where the device has them, else Candle's, where they were compiled for it.
 fn blocks(device: &Device) -> Result<()> {
-    if !multiplies_blocks(device) {
-        return Ok(());
-    }
-    let [w, _] = numbers(19, &[96, 768], DType::F32, &Device::Cpu)?;
+    let shape @ [outputs, inputs] = [96, 768];
+    let [w, _] = numbers(19, &shape, DType::F32, &Device::Cpu)?;
     for storage in BLOCKS {
+        if device.is_cuda() && PackedBlocks::fit(storage, inputs, working(device)) {
+            let cpu = QTensor::quantize(&w, storage)?;
+            let (expected, bytes) = (cpu.dequantize(&Device::Cpu)?, cpu.data()?);
+            let size = bytes.len() / outputs;
+            let packed = PackedBlocks::pack(storage, shape, |row| bytes[row * size..][..size].into(), device)?;
+            close(&format!("{storage:?}, widened"), &packed.widen(working(device))?, &expected, CLOSE)?;
+            for rows in ROWS {
+                let [x, gx] = numbers(rows as u64, &[rows, inputs], working(device), device)?;
+                let what = format!("{storage:?}, {rows} rows");
+                close(&what, &packed.multiply(&gx)?, &x.matmul(&expected.t()?)?, CLOSE)?;
+            }
+            continue;
+        }
+        if !multiplies_blocks(device) {
+            continue;
+        }
         let cpu = QTensor::quantize(&w, storage)?;
         let expected = cpu.dequantize(&Device::Cpu)?;
         let on_device = Arc::new(QTensor::quantize_onto(&w, storage, device)?);

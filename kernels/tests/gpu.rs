@@ -3,13 +3,14 @@
 // What was measured is printed, for `--nocapture`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{DType, Device, Result, Tensor};
 use moot_kernels::launch::{Choice, NO_MASK};
 use moot_kernels::ops::attention::Attention;
 use moot_kernels::ops::kv_store::Slots;
 use moot_kernels::ops::rotate_store::RotateStore;
 use moot_kernels::ops::{add_norm, bidirectional, gated, norm, rope, sample};
-use moot_kernels::{AttentionPlan, CUDA, Distances, Gate, PAGE, Relative, SequenceRows, Texts, Weight};
+use moot_kernels::{AttentionPlan, CUDA, Distances, Gate, PAGE, PackedBlocks, Relative, SequenceRows, Texts, Weight};
 
 fn gpu() -> Device {
     let built = CUDA;
@@ -166,6 +167,45 @@ fn the_exact_linear_layer_is_its_reference_and_rows_do_not_depend_on_the_batch()
             close("linear", &got, &x.matmul(&w.t()?)?, *most)?;
             let alone = weight.apply(&gx.narrow(0, rows / 2, 1)?)?;
             assert_eq!(bits(&alone)?, bits(&got.narrow(0, rows / 2, 1)?)?);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+fn products_of_blocks_are_their_reference_and_rows_do_not_depend_on_the_batch() -> Result<()> {
+    let gpu = gpu();
+    let types = [
+        GgmlDType::Q4_0,
+        GgmlDType::Q4_1,
+        GgmlDType::Q5_0,
+        GgmlDType::Q5_1,
+        GgmlDType::Q8_0,
+        GgmlDType::Q4K,
+        GgmlDType::Q5K,
+        GgmlDType::Q6K,
+    ];
+    for storage in types {
+        for (outputs, inputs) in [(33, 256), (640, 1536), (200, 8960)] {
+            let cpu = QTensor::quantize(&Tensor::randn(0_f32, 1.0, (outputs, inputs), &Device::Cpu)?, storage)?;
+            let (w, bytes) = (cpu.dequantize(&Device::Cpu)?, cpu.data()?);
+            let size = bytes.len() / outputs;
+            let on_gpu =
+                PackedBlocks::pack(storage, [outputs, inputs], |row| bytes[row * size..][..size].into(), &gpu)?;
+            for (dtype, most) in &TYPES[1..] {
+                let widened = on_gpu.widen(*dtype)?;
+                close(&format!("{storage:?}, widened"), &widened, &w, *most)?;
+                for rows in [1, 8, 9, 30, 64, 130] {
+                    let (x, gx) = random(&[rows, inputs], *dtype, &gpu)?;
+                    let got = on_gpu.multiply(&gx)?;
+                    let what = format!("{storage:?}, {rows} rows of {inputs}");
+                    // Where a sum is near 0, its error is that of the numbers that cancel.
+                    close(&what, &got, &x.matmul(&w.t()?)?, 2.0 * most)?;
+                    let alone = on_gpu.multiply(&gx.narrow(0, rows / 2, 1)?)?;
+                    assert_eq!(bits(&alone)?, bits(&got.narrow(0, rows / 2, 1)?)?, "{what}");
+                }
+            }
         }
     }
     Ok(())

@@ -47,6 +47,16 @@ fn numbers(file: &SafeTensors<'_>, name: &str) -> (usize, Vec<[u8; 4]>) {
     (*tensor.shape().last().unwrap(), words.collect())
 }
 
+/// The small experts of gpt-oss are multiplied by Candle, which rounds activations to int8.
+fn of_blocks(model: &str, most: f64) -> f64 {
+    if model.contains("gpt-oss") { 0.05 } else { most }
+}
+
+/// Rounding to bf16 lets a router choose another expert now and then.
+fn of_bf16(model: &str) -> f64 {
+    if model.contains("moe") || model.contains("gpt-oss") { 0.1 } else { 0.04 }
+}
+
 #[test]
 #[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn logits_are_those_of_transformers() {
@@ -68,6 +78,8 @@ fn logits_are_those_of_transformers() {
         "glm4",
         "lfm2",
         "lfm2moe",
+        "ministral3",
+        "gpt-oss",
     ];
     let mut models: Vec<(String, String)> = Vec::new();
     for name in architectures {
@@ -80,10 +92,13 @@ fn logits_are_those_of_transformers() {
         let expected = format!("tiny/{name}.expected.safetensors");
         models.extend([format!("tiny/{name}"), format!("tiny/{name}.gguf")].map(|m| (m, expected.clone())));
     }
+    let mut failures = Vec::new();
     for (model, expected) in &models {
         let bytes = std::fs::read(golden(expected)).unwrap();
         let file = SafeTensors::deserialize(&bytes).unwrap();
-        for (dtype, most) in [(DType::F32, 1e-4), (DType::F16, 5e-3), (DType::BF16, 4e-2)] {
+        for (dtype, most) in
+            [(DType::F32, of_blocks(model, 1e-4)), (DType::F16, of_blocks(model, 5e-3)), (DType::BF16, of_bf16(model))]
+        {
             let weights = Weights::open(&golden(model)).unwrap();
             let decoder = Decoder::load(arch::spec(&weights).unwrap(), &weights, &on_gpu(dtype, false)).unwrap();
             for number in 0..3 {
@@ -94,10 +109,14 @@ fn logits_are_those_of_transformers() {
                 let logits: Vec<Vec<f32>> = logits.chunks_exact(vocab).map(<[f32]>::to_vec).collect();
                 let off = apart(&decoder.forward_alone(&ids).unwrap(), &logits);
                 println!("{model} {dtype:?} {} tokens: {off:.1e}", ids.len());
-                assert!(off <= most, "{model}, {dtype:?}: off by {off}, at most {most}");
+                if off.is_nan() || off > most {
+                    failures
+                        .push(format!("{model}, {dtype:?}, {} tokens: off by {off:.2e}, at most {most}", ids.len()));
+                }
             }
         }
     }
+    assert!(failures.is_empty(), "{failures:#?}");
 }
 
 /// A model whose heads are as wide as those of real ones.
@@ -116,6 +135,11 @@ fn tokens(count: usize, from: usize) -> Vec<u32> {
 
 const FLOATS: [GgmlDType; 3] = [GgmlDType::F32, GgmlDType::F16, GgmlDType::BF16];
 
+/// Candle's products of blocks quantise activations to int8, under one scale of half precision for 32 of them.
+fn most_of(block: GgmlDType) -> f64 {
+    if matches!(block, GgmlDType::Q2K | GgmlDType::Q3K) { 0.2 } else { 0.01 }
+}
+
 /// The CPU widens the weights, so it is the numbers of the file with no other rounding.
 #[test]
 #[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
@@ -123,15 +147,14 @@ fn every_type_of_stored_weights_gives_the_logits_of_the_cpu() {
     let on_cpu = LoadOptions { residency: Residency::Dense, ..LoadOptions::default() };
     let mut failures = Vec::new();
     for (head_dim, heads) in [(64, 6), (128, 4)] {
-        // Candle's products of blocks quantise activations to int8, under one scale of half precision for 32 of them.
         for (storage, most) in
-            FLOATS.map(|float| (float, 0.01)).into_iter().chain(kernels::BLOCKS.map(|block| (block, 0.2)))
+            FLOATS.map(|float| (float, 0.01)).into_iter().chain(kernels::BLOCKS.map(|block| (block, most_of(block))))
         {
             let weights = Weights::random(&spec(head_dim, heads), RandomOptions { seed: 5, storage });
             let reference = Decoder::load(spec(head_dim, heads), &weights, &on_cpu).unwrap();
             let decoder = Decoder::load(spec(head_dim, heads), &weights, &on_gpu(DType::F16, false)).unwrap();
-            // Up to eight rows have a product of their own.
-            for ids in [tokens(1, 0), tokens(8, 3), tokens(9, 3), tokens(200, 5)] {
+            // Kernels differ by the number of rows.
+            for ids in [tokens(1, 0), tokens(8, 3), tokens(9, 3), tokens(200, 5), tokens(600, 5)] {
                 let off = apart(&decoder.forward_alone(&ids).unwrap(), &reference.forward_alone(&ids).unwrap());
                 println!("heads of {head_dim}, {storage:?}, {} tokens: {off:.1e}", ids.len());
                 if off.is_nan() || off > most {

@@ -5,12 +5,14 @@
 
 #![allow(unsafe_code)]
 
+mod blocks;
 mod capability;
 mod encoder;
 mod graph;
 mod modules;
 mod ops;
 
+pub(crate) use blocks::{multiply_blocks, widen_blocks};
 pub(crate) use capability::{description, multiplies_blocks};
 pub(crate) use encoder::{add_norm, bidirectional};
 pub(crate) use graph::{Graph, overwrite};

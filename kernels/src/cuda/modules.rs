@@ -70,5 +70,5 @@ macro_rules! binaries {
 }
 binaries!(
     Norm "norm", Rotary "rotary", Swiglu "swiglu", Attention "attention", Linear "linear", Sample "sample",
-    Encoder "encoder"
+    Encoder "encoder", Blocks "blocks"
 );

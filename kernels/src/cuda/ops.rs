@@ -11,7 +11,7 @@ use candle_core::{CudaDevice, CudaStorage, Error, Result, Storage, Tensor, bail}
 use half::{bf16, f16};
 
 /// A new buffer of `count` numbers like `element`, filled by `fill`, which gets its address.
-fn filled(
+pub(super) fn filled(
     device: &CudaDevice,
     element: Element,
     count: usize,

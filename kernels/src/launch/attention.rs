@@ -53,7 +53,7 @@ pub fn partial_len(shape: &AttentionShape, cascade: &Cascade) -> usize {
 /// Attention of all rows of `cascade`, in at most four launches.
 #[must_use]
 pub fn attention(element: Element, shape: &AttentionShape, at: &AttentionBuffers, cascade: &Cascade) -> Vec<Launch> {
-    let kernel = |name| Kernel::new(Module::Attention, name).for_heads(shape.head_dim).of(element);
+    let kernel = |name| Kernel::new(Module::Attention, name).sized(shape.head_dim).of(element);
     let word = |index: usize| Pointer(at.plan + 4 * index as u64);
     let sums = at.partial + 4 * (cascade.partials() * shape.heads * shape.head_dim) as u64;
     // The kernels compute powers of 2, which are one instruction.

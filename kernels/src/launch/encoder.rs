@@ -27,7 +27,7 @@ pub fn bidirectional(pointers: [u64; 5], blocks: usize, [heads, head_dim]: [usiz
     let mut arguments: Vec<Argument> = pointers.map(Pointer).to_vec();
     arguments.extend([U32((heads * head_dim) as u32), F32(scale)]);
     Some(Launch {
-        kernel: Kernel::new(Module::Encoder, "bidirectional").for_heads(head_dim),
+        kernel: Kernel::new(Module::Encoder, "bidirectional").sized(head_dim),
         grid: [blocks as u32, heads as u32, 1],
         threads: QUERIES as u32,
         arguments,

@@ -20,6 +20,8 @@ pub enum Module {
     Sample,
     /// `encoder.cu`
     Encoder,
+    /// `blocks.cu`
+    Blocks,
 }
 
 /// One argument of a kernel.
@@ -40,8 +42,8 @@ pub struct Kernel {
     pub module: Module,
     /// What its name begins with.
     pub name: &'static str,
-    /// The size of a head that it is compiled for, where there are several.
-    pub head_dim: Option<usize>,
+    /// The size that it is compiled for, where there are several: of a head, or rows in eights.
+    pub size: Option<usize>,
     /// The type that it is compiled for, where there are several.
     pub element: Option<Element>,
 }
@@ -49,7 +51,7 @@ pub struct Kernel {
 impl Kernel {
     /// The only kernel of that name.
     pub(super) fn new(module: Module, name: &'static str) -> Self {
-        Self { module, name, head_dim: None, element: None }
+        Self { module, name, size: None, element: None }
     }
 
     /// The one for numbers of type `element`.
@@ -57,9 +59,9 @@ impl Kernel {
         Self { element: Some(element), ..self }
     }
 
-    /// The one for heads of `head_dim` numbers.
-    pub(super) fn for_heads(self, head_dim: usize) -> Self {
-        Self { head_dim: Some(head_dim), ..self }
+    /// The one for `size`.
+    pub(super) fn sized(self, size: usize) -> Self {
+        Self { size: Some(size), ..self }
     }
 }
 
@@ -67,8 +69,8 @@ impl fmt::Display for Kernel {
     /// The name in the module: `attend_few_128_bf16`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)?;
-        if let Some(head_dim) = self.head_dim {
-            write!(f, "_{head_dim}")?;
+        if let Some(size) = self.size {
+            write!(f, "_{size}")?;
         }
         self.element.map_or(Ok(()), |element| write!(f, "_{}", element.name()))
     }

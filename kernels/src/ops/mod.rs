@@ -4,6 +4,7 @@ pub mod add_norm;
 pub mod attention;
 pub mod best;
 pub mod bidirectional;
+pub mod blocks;
 pub mod cascade;
 pub mod delta_net;
 pub mod exact_linear;

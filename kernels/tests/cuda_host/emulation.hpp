@@ -190,6 +190,8 @@ inline unsigned __float_as_uint(float x) {
   memcpy(&bits, &x, 4);
   return bits;
 }
+inline float load(const float *at) { return *at; }
+inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 inline float exp2_fast(float x) { return exp2f(x); }
 
 struct f16 {
@@ -279,5 +281,17 @@ template <int LATER> inline void copies_done() {
   while (groups.size() > (size_t)LATER) {
     for (const auto &copy : groups.front()) emulation::copy(copy);
     groups.erase(groups.begin());
+  }
+}
+
+template <class T, int OFFSET, bool WIDE> inline void codes_to_pairs(uint32_t codes, uint32_t (&pairs)[2]) {
+  for (int i = 0; i < 4; i++) {
+    const int code = codes >> 8 * i & 255;
+    if (!WIDE && code > 127) {
+      fprintf(stderr, "emulation: a code of %d where 127 is the largest\n", code);
+      exit(3);
+    }
+    const uint32_t bits = narrow<T>((float)(code - OFFSET)).bits;
+    pairs[i / 2] = i % 2 == 0 ? bits : pairs[i / 2] | bits << 16;
   }
 }

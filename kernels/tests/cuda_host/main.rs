@@ -7,6 +7,7 @@
 #![allow(missing_docs, unsafe_code, clippy::unwrap_used, clippy::panic)]
 
 mod attention;
+mod blocks;
 mod encoder;
 mod host;
 mod linear;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// File, the line, and its replacement.
-const MUTANTS: [(&str, &str, &str); 39] = [
+const MUTANTS: [(&str, &str, &str); 51] = [
     ("norm.cu", "/ (float)hidden", "/ (float)(hidden + 1)"),
     (
         "norm.cu",
@@ -57,6 +57,18 @@ const MUTANTS: [(&str, &str, &str); 39] = [
         "(section(0) + section(1)) + (section(2) + section(3))",
     ),
     ("linear.cu", "b[n / 2][n % 2 * 2 + 1]", "b[n / 2][n % 2 * 2]"),
+    ("blocks.cu", "((2 * o + s) * 8 + 4 * i)", "((2 * o + s) * 8)"),
+    ("blocks.cu", "2 * (2 * s + i)", "2 * (2 * i + s)"),
+    ("blocks.cu", "(16 * i + 8)", "(16 * i)"),
+    ("blocks.cu", "-low_half(head[o] >> 16)", "low_half(head[o] >> 16)"),
+    ("blocks.cu", "low_half(head[0] >> 16 * o)", "low_half(head[0])"),
+    ("blocks.cu", "(float)(int8_t)", "(float)(uint8_t)"),
+    ("blocks.cu", "low[0].x[2 * o + s] >> 4 * i", "low[0].x[2 * o + s] >> 4 * s"),
+    ("blocks.cu", "unit % UNITS * UNIT", "0"),
+    ("blocks.cu", "part[j] = 0.0f;", ""),
+    ("blocks.cu", "of_x[j % 2]", "of_x[j / 2]"),
+    ("blocks.cu", "if (warp >= half && warp < 2 * half)", "if (warp > half && warp < 2 * half)"),
+    ("blocks.cu", "if (next + i >= end) break;", ""),
     ("sample.cu", "rank == ranks[thread] && other < ids[thread]", "rank == ranks[thread] && other > ids[thread]"),
     ("sample.cu", "while (bin > 0 && scratch[bin] < left)", "while (bin > 0 && scratch[bin] <= left)"),
     ("sample.cu", "(uint64_t)parts[2][bin] << 22", "(uint64_t)parts[2][bin] << 21"),

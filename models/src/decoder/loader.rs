@@ -8,7 +8,7 @@ use crate::spec::{DecoderSpec, NormWeights, QkNorm};
 use crate::weights::{Order, Rows, Weights};
 use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
-use moot_kernels::{Weight, multiplies_blocks};
+use moot_kernels::{PackedBlocks, Weight, multiplies_blocks, packs_blocks};
 
 /// The inputs of loading that every tensor shares.
 #[derive(Clone, Copy)]
@@ -109,12 +109,11 @@ impl<'a> Loader<'a> {
         }
         if self.keeps_blocks() {
             let stored = sources.iter().map(|source| self.rows(source)).collect::<Result<Vec<_>>>()?;
-            if stored.iter().any(Rows::multiplies_as_stored) {
+            if stored.iter().any(|rows| self.packs(rows) || self.multiplies(rows)) {
                 let orders: Vec<_> = sources.iter().map(|source| self.order(source)).collect();
                 let parts: Vec<(&Rows<'_>, Order<'_>)> =
                     stored.iter().zip(&orders).map(|(rows, order)| (rows, order as Order<'_>)).collect();
-                let together = Rows::quantized_together(&parts, self.device)?;
-                return Ok(together.map(|matrix| Linear::quantized(matrix, None)).transpose()?);
+                return self.by_blocks(&parts, None);
             }
         }
         let matrices = sources.iter().map(|source| self.widened(source)).collect::<Result<Vec<_>>>()?;
@@ -126,17 +125,39 @@ impl<'a> Loader<'a> {
         let bias = self.bias(source)?;
         if self.keeps_blocks() {
             let (stored, order) = (self.rows(source)?, self.order(source));
-            if let Some(matrix) = Rows::quantized_together(&[(&stored, &order)], self.device)? {
-                return Ok(Linear::quantized(matrix, bias)?);
+            if let Some(layer) = self.by_blocks(&[(&stored, &order)], bias.as_ref())? {
+                return Ok(layer);
             }
         }
         Ok(Linear::dense(self.matrix(source)?, bias))
     }
 
-    /// Whether blocks are multiplied as they are stored, by Candle.
+    /// Whether quantised matrices stay so, elsewhere than on the CPU.
     fn keeps_blocks(&self) -> bool {
-        let asked = self.options.residency == Residency::AsStored && !self.options.exact;
-        asked && !self.device.is_cpu() && multiplies_blocks(self.device)
+        self.options.residency == Residency::AsStored && !self.options.exact && !self.device.is_cpu()
+    }
+
+    /// Whether kernels of ours multiply by `rows`.
+    fn packs(&self, rows: &Rows<'_>) -> bool {
+        packs_blocks(self.device) && PackedBlocks::fit(rows.dtype(), rows.shape().1, self.options.dtype)
+    }
+
+    /// Whether Candle multiplies by `rows` as they are stored.
+    fn multiplies(&self, rows: &Rows<'_>) -> bool {
+        multiplies_blocks(self.device) && rows.multiplies_as_stored()
+    }
+
+    /// A layer of the blocks of `parts`, one behind the other; `None` where they differ in type or nothing multiplies by them.
+    fn by_blocks(&self, parts: &[(&Rows<'_>, Order<'_>)], bias: Option<&Tensor>) -> Result<Option<Linear>> {
+        if parts.iter().all(|(rows, _)| self.packs(rows)) {
+            let packed = Rows::packed_together(parts, self.device)?;
+            return Ok(packed.map(|matrix| Linear::packed(matrix, bias.cloned())));
+        }
+        if !parts.iter().all(|(rows, _)| self.multiplies(rows)) {
+            return Ok(None);
+        }
+        let stored = Rows::quantized_together(parts, self.device)?;
+        Ok(stored.map(|matrix| Linear::quantized(matrix, bias.cloned())).transpose()?)
     }
 
     fn rows(&self, Source { from, .. }: &Source) -> Result<Rows<'a>> {

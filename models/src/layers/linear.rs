@@ -2,7 +2,7 @@
 
 use candle_core::quantized::{QMatMul, QTensor};
 use candle_core::{DType, Module, Result, Tensor};
-use moot_kernels::{Gate, Weight};
+use moot_kernels::{Gate, PackedBlocks, Weight};
 use std::sync::Arc;
 
 /// `x · wᵀ + b`.
@@ -16,6 +16,9 @@ pub(crate) struct Linear {
 #[derive(Debug, Clone)]
 enum Matrix {
     Dense(Weight),
+    /// On a CUDA device, by kernels of ours.
+    Packed(PackedBlocks),
+    /// On a GPU, by Candle.
     Quantized(QMatMul),
 }
 
@@ -28,6 +31,10 @@ impl Linear {
         Ok(Self { matrix: Matrix::Quantized(QMatMul::from_arc(Arc::new(weight))?), bias })
     }
 
+    pub(crate) fn packed(weight: PackedBlocks, bias: Option<Tensor>) -> Self {
+        Self { matrix: Matrix::Packed(weight), bias }
+    }
+
     /// The same layer with a bias, `[outputs]`.
     pub(crate) fn with_bias(self, bias: Tensor) -> Self {
         Self { bias: Some(bias), ..self }
@@ -37,6 +44,7 @@ impl Linear {
     pub(crate) fn elements(&self) -> usize {
         match &self.matrix {
             Matrix::Dense(weight) => weight.outputs() * weight.inputs(),
+            Matrix::Packed(weight) => weight.shape().iter().product(),
             Matrix::Quantized(weight) => stored(weight).map_or(0, |w| w.shape().elem_count()),
         }
     }
@@ -44,7 +52,7 @@ impl Linear {
     /// Columns of the matrix, where Candle multiplies by its blocks.
     pub(crate) fn inputs_of_blocks(&self) -> Option<usize> {
         match &self.matrix {
-            Matrix::Dense(_) => None,
+            Matrix::Dense(_) | Matrix::Packed(_) => None,
             Matrix::Quantized(weight) => stored(weight)?.shape().dims().last().copied(),
         }
     }
@@ -53,7 +61,7 @@ impl Linear {
     pub(crate) fn is_quantised(&self) -> bool {
         match &self.matrix {
             Matrix::Dense(weight) => weight.is_quantised(),
-            Matrix::Quantized(_) => true,
+            Matrix::Packed(_) | Matrix::Quantized(_) => true,
         }
     }
 
@@ -61,6 +69,7 @@ impl Linear {
     pub(crate) fn bytes(&self) -> usize {
         match &self.matrix {
             Matrix::Dense(weight) => weight.bytes(),
+            Matrix::Packed(weight) => weight.bytes(),
             Matrix::Quantized(weight) => stored(weight).map_or(0, QTensor::storage_size_in_bytes),
         }
     }
@@ -75,7 +84,7 @@ impl Linear {
     pub(crate) fn apply_all<const N: usize>(layers: [&Self; N], x: &Tensor) -> Result<[Tensor; N]> {
         let dense = layers.map(|layer| match &layer.matrix {
             Matrix::Dense(weight) => Some(weight.affine(layer.bias.as_ref())),
-            Matrix::Quantized(_) => None,
+            Matrix::Packed(_) | Matrix::Quantized(_) => None,
         });
         let outs: Vec<Tensor> = match dense.into_iter().collect::<Option<Vec<_>>>() {
             Some(weights) => Weight::apply_all(&weights, x)?,
@@ -101,6 +110,10 @@ impl Linear {
     fn apply_alone(&self, x: &Tensor) -> Result<Tensor> {
         match &self.matrix {
             Matrix::Dense(_) => self.apply(x),
+            Matrix::Packed(weight) if x.dim(0)? > MOST_BY_PACKED_BLOCKS => {
+                self.biased(x.matmul(&weight.widen(x.dtype())?.t()?)?)
+            }
+            Matrix::Packed(weight) => self.biased(weight.multiply(x)?),
             Matrix::Quantized(weight) if x.device().is_cuda() && x.dim(0)? > MOST_BY_BLOCKS => match stored(weight) {
                 Some(blocks) => self.biased(widened(blocks, x)?),
                 None => self.biased(weight.forward(x)?),
@@ -117,7 +130,11 @@ impl Linear {
     }
 }
 
-/// Most rows that are multiplied by blocks as they are stored. With more rows, widening the matrix and multiplying floats
+/// Most rows that are multiplied by packed blocks. With more rows, widening the matrix and multiplying floats takes less time
+/// in all (benches/results/gpu.md).
+const MOST_BY_PACKED_BLOCKS: usize = 32;
+
+/// Most rows that Candle multiplies by blocks as they are stored. With more rows, widening the matrix and multiplying floats
 /// takes less time in all (benches/results/gpu.md).
 pub(crate) const MOST_BY_BLOCKS: usize = 512;
 

@@ -190,6 +190,9 @@ impl Footprint {
         let blocks = |stored: &StoredType| !widened && is_of_blocks(stored);
         let held = |stored: &StoredType| match stored.held_as.and_then(kind) {
             Some(storage) => (stored.weights as f64 * storage.stored / 8.0) as u64,
+            // Packed, eight scales and least values of six bits have a byte each.
+            None if stored.name == "Q4_K" => stored.bytes / 36 * 37,
+            None if stored.name == "Q5_K" => stored.bytes / 44 * 45,
             None => stored.bytes,
         };
         let bytes = |stored: &StoredType| if blocks(stored) { held(stored) } else { stored.weights * width };

@@ -6,7 +6,7 @@ use super::{ElementType, blocks, widen};
 use crate::error::{ModelError, Result};
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 use candle_core::{DType, Device, Tensor};
-use moot_kernels::BlockType;
+use moot_kernels::{BlockType, PackedBlocks};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
@@ -189,6 +189,27 @@ impl<'a> Rows<'a> {
         let storage = QStorage::from_data(bytes, device, first.dtype);
         let tensor = storage.and_then(|storage| QTensor::new(storage, (rows, first.inputs)));
         tensor.map(Some).map_err(|e| first.refused(e))
+    }
+
+    /// All rows of `parts`, as [`Self::quantized_together`], packed for our kernels; `None` where types or widths differ.
+    ///
+    /// # Errors
+    /// As [`Self::dense`]; no kernel takes such blocks.
+    pub fn packed_together(parts: &[(&Self, Order<'_>)], device: &Device) -> Result<Option<PackedBlocks>> {
+        let Some((first, _)) = parts.first() else { return Ok(None) };
+        if !parts.iter().all(|(part, _)| (part.dtype, part.inputs) == (first.dtype, first.inputs)) {
+            return Ok(None);
+        }
+        // Each row of the packed matrix, and where it comes from.
+        let rows: Vec<(&Self, usize)> =
+            parts.iter().flat_map(|(part, order)| (0..part.len()).map(move |row| (*part, order(row)))).collect();
+        let row = |row: usize| {
+            let (part, at) = rows[row];
+            part.stored(at)
+        };
+        let packed = PackedBlocks::pack(first.dtype, [rows.len(), first.inputs], row, device);
+        parts.iter().try_for_each(|(part, _)| part.check_read())?;
+        packed.map(Some).map_err(|e| first.refused(e))
     }
 
     /// The stored bytes with row `order(i)` as row `i`.

@@ -8,7 +8,7 @@ use crate::error::{MootError, Result};
 use crate::llm::ModelIdentity;
 use crate::llm::local::Local;
 use crate::memory::{self, Memory};
-use moot_models::kernels::multiplies_blocks;
+use moot_models::kernels::{multiplies_blocks, packs_blocks};
 use moot_models::memory::{Footprint, Needed};
 use moot_models::source::{self, FetchEvent};
 use moot_models::weights::Weights;
@@ -57,7 +57,8 @@ impl LocatedModel {
         let footprint = if options.load.device.is_cpu() {
             footprint.with_kv(options.load.kv_dtype())
         } else {
-            let widened = options.load.exact || !multiplies_blocks(&options.load.device);
+            let device = &options.load.device;
+            let widened = options.load.exact || !(packs_blocks(device) || multiplies_blocks(device));
             footprint.on_gpu(options.load.dtype, widened)
         };
         let load = options.load.on_own_streams()?;

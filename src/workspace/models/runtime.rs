@@ -107,10 +107,11 @@ impl RuntimeOptions {
         let (device, dtype, more_devices) = self.all_devices(&notice)?;
         let residency = self.weights.residency();
         if residency == Residency::AsStored && !self.exact && !kernels::multiplies_blocks(&device) {
-            notice.tell(
-                "note: quantised weights are widened: the products of their blocks were compiled for another GPU; a build \
-                 on this machine has them",
-            );
+            let widened = if kernels::packs_blocks(&device) { "weights of Q2_K and Q3_K" } else { "quantised weights" };
+            notice.tell(&format!(
+                "note: {widened} are widened: Candle's products of blocks were compiled for another GPU, or a self-test \
+                 found products of blocks wrong; a build on this machine has Candle's"
+            ));
         }
         let engine = EngineOptions::on(&device);
         let silence = Duration::from_secs(self.remote_timeout);
@@ -193,32 +194,38 @@ impl RuntimeOptions {
 /// # Errors
 /// [`MootError::Usage`] for an unknown device, or one that this build or this machine does not have.
 pub(crate) fn device(option: &str, typed: &str, notice: &Notice) -> Result<(Device, DType)> {
+    if typed == "auto" {
+        let on_cpu = |why: String| {
+            notice.tell(&format!("running on the CPU: {why}"));
+            (Device::Cpu, DType::F32)
+        };
+        return Ok(match best_device() {
+            Ok(best) => gpu_check::check(&best.0, notice).map_or_else(|why| on_cpu(why.to_string()), |()| best),
+            Err(why) => on_cpu(why.to_string()),
+        });
+    }
+    let opened = opened_device(option, typed)?;
+    gpu_check::check(&opened.0, notice).map_err(|e| MootError::Usage(format!("{option} {typed}: {e}")))?;
+    Ok(opened)
+}
+
+/// As [`device`], without a test of the GPU.
+///
+/// # Errors
+/// As [`device`]; `auto`.
+pub(crate) fn opened_device(option: &str, typed: &str) -> Result<(Device, DType)> {
     let failed = |e: &dyn std::fmt::Display| MootError::Usage(format!("{option} {typed}: {e}"));
     let without =
         |feature: &str| failed(&format!("this program was built without it: build with --features {feature}"));
     match typed {
         "cpu" => Ok((Device::Cpu, DType::F32)),
-        "auto" => {
-            let on_cpu = |why: String| {
-                notice.tell(&format!("running on the CPU: {why}"));
-                (Device::Cpu, DType::F32)
-            };
-            Ok(match best_device() {
-                Ok(best) => gpu_check::check(&best.0, notice).map_or_else(|why| on_cpu(why.to_string()), |()| best),
-                Err(why) => on_cpu(why.to_string()),
-            })
-        }
         "metal" if kernels::METAL => {
             let device = Device::new_metal(0).map_err(kernels::without_backtrace);
             Ok((device.map_err(|e| failed(&e))?, DType::F32))
         }
         "metal" => Err(without("metal")),
         typed => match typed.strip_prefix("cuda").map(|n| n.strip_prefix(':').unwrap_or("0").parse()) {
-            Some(Ok(n)) if kernels::CUDA => {
-                let device = kernels::open_cuda(n).map_err(|e| failed(&e))?;
-                gpu_check::check(&device, notice).map_err(|e| failed(&e))?;
-                Ok((device, DType::BF16))
-            }
+            Some(Ok(n)) if kernels::CUDA => Ok((kernels::open_cuda(n).map_err(|e| failed(&e))?, DType::BF16)),
             Some(Ok(_)) => Err(without("cuda")),
             _ => Err(failed(&"expected auto, cpu, cuda, cuda:N or metal")),
         },
