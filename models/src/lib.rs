@@ -45,7 +45,7 @@ pub use kv::{KvCache, PageGroups};
 pub use layers::FeedForwards;
 pub use model::Model;
 pub use moot_kernels as kernels;
-pub use moot_kernels::{PAGE, SequenceRows};
+pub use moot_kernels::{PAGE, SequenceRows, StateRows};
 pub use spec::{
     Bias, ContextLimit, DecoderSpec, DenseLayers, ExpertTensors, Experts, LayerKind, Layout, NormNames, NormWeights,
     Norms, Output, Projections, QkNorm, QkRows, QueryScaling, Recurrence, Rope, RopeScaling, Rotation, Scoring,

@@ -3,14 +3,18 @@
 use crate::cli::terminal::columns::{pad, printable};
 use crate::cli::terminal::output;
 use crate::cli::terminal::output::under_home;
-use crate::doctor::{self, CacheReport, Report, SourceReport};
+use crate::cli::terminal::{Shown, tell};
+use crate::doctor::model_check::ModelCheck;
+use crate::doctor::{self, CacheReport, Examination, Report, SourceReport};
 use crate::error::{MootError, Result};
+use crate::llm::remote::Notice;
 use crate::units::readable;
 
 const EXAMPLES: &str = "\
 Examples:
   moot doctor
-  moot doctor --offline --json";
+  moot doctor --offline --json
+  moot doctor --device cuda:0 --model smollm2-135m";
 
 /// Check this machine: device, kernels, memory, caches, sources, and a self-test of some seconds
 ///
@@ -21,6 +25,12 @@ pub struct Args {
     /// Do not connect to the sources
     #[arg(long)]
     pub offline: bool,
+    /// Device to test: auto, cpu, cuda, cuda:N or metal
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Compare a model on the device with the CPU, along 40 tokens; on the CPU, with widened weights
+    #[arg(short, long)]
+    pub model: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -31,7 +41,9 @@ pub struct Args {
 /// # Errors
 /// [`MootError::Broken`] if something cannot work.
 pub fn run(args: &Args) -> Result<()> {
-    let report = doctor::examine(args.offline)?;
+    let mut progress = Shown::new(args.model.as_deref().unwrap_or_default());
+    let asked = Examination { offline: args.offline, device: Some(args.device.clone()), model: args.model.clone() };
+    let report = doctor::examine(&asked, &Notice::new(tell), &mut |event| progress.show(&event))?;
     if args.json {
         let json = serde_json::to_string_pretty(&report).map_err(|e| MootError::Usage(format!("{e} (bug)")))?;
         output::print_json(&json)?;
@@ -70,6 +82,15 @@ fn text(report: &Report) -> String {
         let bits = if test.wrong.is_empty() { "the same bits" } else { "other bits" };
         lines.push(("", format!("{bits} {} ({})", test.compared.join(", "), test.stored.join(", "))));
         lines.push(("", format!("a tiny model at {:.0} tok/s; all in {:.1} s", test.tokens_s, test.seconds)));
+    }
+    if let Some(check) = &report.model {
+        let ModelCheck { model, device, reference, positions, agree, mean_divergence, largest_divergence } = check;
+        lines.push((
+            "model",
+            format!("{model} on {device}: {agree} of {positions} likeliest tokens are those {reference}"),
+        ));
+        let divergences = format!("divergence {mean_divergence:.4} nats in the mean, {largest_divergence:.4} at most");
+        lines.push(("", divergences));
     }
     lines.extend(report.notes.iter().map(|note| ("note", note.clone())));
     if report.broken.is_empty() {

@@ -1,12 +1,16 @@
 //! Checks of this machine: hardware, caches, sources, and a self-test of some seconds.
 
+pub mod model_check;
 pub mod self_test;
 
 use crate::error::{MootError, Result};
+use crate::llm::remote::Notice;
 use crate::memory::Memory;
-use crate::workspace::models::best_device;
+use crate::workspace::models::{best_device, opened_device};
+use model_check::ModelCheck;
 use moot_models::Device;
 use moot_models::kernels::{self, cpu};
+use moot_models::source::FetchEvent;
 use moot_models::source::{self, CacheLocations, Catalog, Options};
 use self_test::SelfTest;
 use serde::Serialize;
@@ -33,13 +37,15 @@ pub struct Report {
     pub sources: Vec<SourceReport>,
     /// Measurements and bit comparisons; `None` if there is not enough memory.
     pub self_test: Option<SelfTest>,
+    /// A model on the device beside the CPU, if one was named.
+    pub model: Option<ModelCheck>,
     /// The checks that failed.
     pub broken: Vec<String>,
     /// Notes.
     pub notes: Vec<String>,
 }
 
-/// The device that `--device auto` takes.
+/// The device that is tested.
 #[derive(Debug, Serialize)]
 pub struct DeviceReport {
     /// "cpu", "cuda", "metal".
@@ -102,17 +108,28 @@ pub struct SourceReport {
     pub reason: Option<String>,
 }
 
-/// Runs all checks; takes about ten seconds.
+/// What is examined.
+#[derive(Debug, Clone, Default)]
+pub struct Examination {
+    /// Whether sources of models are left alone.
+    pub offline: bool,
+    /// The device to test, as `cuda:1`; by default the one that `--device auto` takes.
+    pub device: Option<String>,
+    /// A model that is compared on the device with the CPU.
+    pub model: Option<String>,
+}
+
+/// Runs all checks; takes about ten seconds, and longer with a model.
 ///
 /// # Errors
-/// There is no cache folder.
-pub fn examine(offline: bool) -> Result<Report> {
-    let offline = offline || source::offline_by_environment().is_some();
+/// There is no cache folder; the device or the model that is named cannot be used.
+pub fn examine(asked: &Examination, notice: &Notice, progress: &mut dyn FnMut(FetchEvent)) -> Result<Report> {
+    let offline = asked.offline || source::offline_by_environment().is_some();
     let options = Options { cache: source::default_cache()?, offline };
     let locations = source::cache_locations(&options);
     let memory = Memory::here();
     let (mut broken, mut notes) = (Vec::new(), Vec::new());
-    let device = device(&mut broken);
+    let device = device(asked.device.as_deref(), &mut broken)?;
     let cpu = cpu(&mut broken);
     notes.extend(cpu::remark().map(str::to_owned));
     if let Err(why) = writable(&options.cache) {
@@ -135,8 +152,25 @@ pub fn examine(offline: bool) -> Result<Report> {
             None
         }
     };
+    let model = asked.model.as_ref().map(|model| {
+        let device = asked.device.as_deref().unwrap_or(device.name);
+        model_check::run(model, device, offline, (notice, progress))
+    });
+    let model = model.transpose()?;
+    broken.extend(model.as_ref().and_then(ModelCheck::fault));
     let caches = vec![cache("moot", &options.cache), cache("hub", &locations.hub_cache)];
-    Ok(Report { version: env!("CARGO_PKG_VERSION"), device, cpu, memory, caches, sources, self_test, broken, notes })
+    Ok(Report {
+        version: env!("CARGO_PKG_VERSION"),
+        device,
+        cpu,
+        memory,
+        caches,
+        sources,
+        self_test,
+        model,
+        broken,
+        notes,
+    })
 }
 
 impl Report {
@@ -160,21 +194,20 @@ impl From<source::Reached> for SourceReport {
     }
 }
 
-fn device(broken: &mut Vec<String>) -> DeviceReport {
+fn device(asked: Option<&str>, broken: &mut Vec<String>) -> Result<DeviceReport> {
     let built = [("cuda", kernels::CUDA), ("metal", kernels::METAL)];
     let built_with = built.into_iter().filter(|(_, built)| *built).map(|(name, _)| name).collect();
-    let best = best_device();
-    let name = match &best {
-        Ok((Device::Cpu, _)) => "cpu",
-        Ok((Device::Cuda(_), _)) => "cuda",
-        Ok((Device::Metal(_), _)) => "metal",
-        Err(error) => {
-            broken.push(format!("device: {error}"));
-            "cpu"
-        }
+    let opened = match asked {
+        Some(typed) if typed != "auto" => Some(opened_device("--device", typed)?),
+        _ => best_device().map_err(|error| broken.push(format!("device: {error}"))).ok(),
     };
-    let gpu = best.ok().and_then(|(device, _)| gpu(&device, broken));
-    DeviceReport { name, built_with, gpu }
+    let name = match opened.as_ref().map(|(device, _)| device) {
+        Some(Device::Cuda(_)) => "cuda",
+        Some(Device::Metal(_)) => "metal",
+        Some(Device::Cpu) | None => "cpu",
+    };
+    let gpu = opened.and_then(|(device, _)| gpu(&device, broken));
+    Ok(DeviceReport { name, built_with, gpu })
 }
 
 fn gpu(device: &Device, broken: &mut Vec<String>) -> Option<GpuReport> {

@@ -18,5 +18,5 @@ pub use options::{Options, best_device, recipe};
 pub use random::random;
 pub use recommended::{AUTO, Offer, best, fits};
 pub use runtime::RuntimeOptions;
-pub(crate) use runtime::device;
+pub(crate) use runtime::{device, opened_device};
 pub use storage::WeightStorage;
