@@ -170,6 +170,9 @@ pub(crate) fn attention(
             let (q_at, k_at, v_at) = (at.of(OP, q)?, at.of(OP, k)?, at.of(OP, v)?);
             // The spans' results are written through a shared borrow: only this stream uses them.
             let (plan, partial) = (at.of(OP, words)?, at.of(OP, partial)?);
+            if [q_at, k_at, v_at].iter().any(|at| !at.is_multiple_of(16)) {
+                bail!("{OP}: expected addresses in multiples of 16, found {q_at:#x}, {k_at:#x}, {v_at:#x}");
+            }
             filled(&device, element, q.1.shape().elem_count(), |out| {
                 let buffers = AttentionBuffers { q: q_at, k: k_at, v: v_at, out, partial, plan };
                 launch::attention(element, shape, &buffers, cascade).iter().try_for_each(|launch| run(&device, launch))
@@ -189,7 +192,8 @@ pub(crate) fn linear(x: At<'_>, w: At<'_>) -> Result<CudaStorage> {
         match launch::linear(element, [x_at, w_at, y], rows, inputs, outputs) {
             Some(launch) => run(&device, &launch),
             None => bail!(
-                "linear, exact: expected f16 or bf16 and inputs in multiples of 8, found {} and {inputs}",
+                "linear, exact: expected f16 or bf16, inputs in multiples of 8 and addresses of 16, found {}, {inputs} and \
+                 {x_at:#x}, {w_at:#x}",
                 element.name()
             ),
         }

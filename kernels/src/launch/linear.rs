@@ -7,10 +7,11 @@ use super::kernel::{Argument, Element, Kernel, Launch, Module};
 const FEW: usize = 64;
 
 /// `y = x · wᵀ` over `[rows, inputs]` and `[outputs, inputs]`, by halves; `[x, w, y]`. `None` where the kernels do not
-/// take that: `inputs` must be a multiple of 8 and the type one that tensor cores take.
+/// take that: `inputs` must be a multiple of 8, addresses of 16, and the type one that tensor cores take.
 #[must_use]
 pub fn linear(element: Element, pointers: [u64; 3], rows: usize, inputs: usize, outputs: usize) -> Option<Launch> {
-    if !element.is_half() || inputs == 0 || !inputs.is_multiple_of(8) {
+    let aligned = pointers.iter().all(|at| at.is_multiple_of(16));
+    if !element.is_half() || inputs == 0 || !inputs.is_multiple_of(8) || !aligned {
         return None;
     }
     let (name, tile, threads) =

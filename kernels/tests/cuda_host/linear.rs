@@ -54,4 +54,6 @@ fn unsupported_shapes_are_not_launched() {
     assert!(launch::linear(Element::Bf16, [0; 3], 1, 12, 1).is_none());
     assert!(launch::linear(Element::F32, [0; 3], 1, 16, 1).is_none());
     assert!(launch::linear(Element::F16, [0; 3], 1, 0, 1).is_none());
+    assert!(launch::linear(Element::F16, [32, 16, 0], 1, 16, 1).is_some());
+    assert!(launch::linear(Element::F16, [32, 8, 0], 1, 16, 1).is_none());
 }

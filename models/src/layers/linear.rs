@@ -17,7 +17,7 @@ pub(crate) struct Linear {
 enum Matrix {
     Dense(Weight),
     /// On a CUDA device, by kernels of ours.
-    Packed(PackedBlocks),
+    Packed(Arc<PackedBlocks>),
     /// On a GPU, by Candle.
     Quantized(QMatMul),
 }
@@ -32,7 +32,7 @@ impl Linear {
     }
 
     pub(crate) fn packed(weight: PackedBlocks, bias: Option<Tensor>) -> Self {
-        Self { matrix: Matrix::Packed(weight), bias }
+        Self { matrix: Matrix::Packed(Arc::new(weight)), bias }
     }
 
     /// The same layer with a bias, `[outputs]`.

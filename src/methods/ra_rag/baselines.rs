@@ -7,13 +7,13 @@ use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::formats::SHORT;
 use crate::protocol::passages::{nearest, texts};
+use crate::protocol::source_readers::READER;
 use crate::protocol::{Ask, Ctx};
 use crate::question::{Conclusion, Question};
 use crate::retrieval::{Filter, Wanted};
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::json;
 
-pub(super) const POOL: File = prompt_file!("ra_rag/pool.jinja");
 pub(super) const MEMORY: File = prompt_file!("ra_rag/memory.jinja");
 
 /// One call without documents.
@@ -40,7 +40,7 @@ pub(super) fn from_pool(question: &Question, ctx: &mut Ctx<'_>, pool: usize) -> 
         ctx.fall_back("nothing was found: the reader answered from memory");
     }
     let values = json!({ "question": question.text, "documents": texts(ctx, &numbers) });
-    let call = ctx.ask(Ask::new("reader", POOL, values, &SHORT))?;
+    let call = ctx.ask(Ask::new("reader", READER, values, &SHORT))?;
     Ok(concluded(&call, ctx))
 }
 

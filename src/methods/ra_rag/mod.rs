@@ -13,7 +13,7 @@ use crate::question::{Conclusion, Question};
 use crate::retrieval::Wanted;
 use crate::sources::ORACLE;
 use crate::transcript::{CallRecord, Parsed};
-use baselines::{MEMORY, POOL};
+use baselines::MEMORY;
 
 mod baselines;
 
@@ -35,7 +35,7 @@ pub(crate) static ROW: Row = Row {
 5. Equal answers add up their sources' weights, also those below zero. Ties go to the heavier source, then to the earlier one.",
     calls: "sources, at most; rss kappa, at most; wmv, mv and oracle sources; naive-rag and naive-llm 1",
     headline: "",
-    prompts: &[READER, POOL, MEMORY],
+    prompts: &[READER, MEMORY],
     formats: &[&SHORT],
     roles: &["reader"],
     switches: &[
