@@ -1,7 +1,7 @@
-// y = x * w^T for a quantised matrix, on tensor cores. Integers up to 255 are exact in f16 and, but for those of Q8_0, made
-// exactly in bf16 too, so the codes themselves are multiplied by x; what 32 (or 16) inputs give is multiplied by their scale
-// in f32. A block of threads has M x 16 outputs and TILES x 8 rows of x, its warps have a share of the inputs each, and their
-// sums are added as a tree. The number of warps depends on the matrix alone, so a row's bits do not depend on the other rows.
+// y = x * w^T for a quantised matrix, on tensor cores. Codes are integers of at most eight bits, exact in f16 and bf16, so
+// they are multiplied by x directly; the sum over 32 (or 16) inputs is multiplied by their scale in f32. A block of threads
+// has M x 16 outputs and TILES x 8 rows of x, its warps have a share of the inputs each, and their sums are added as a tree.
+// The number of warps depends on the matrix alone, so a row's bits do not depend on the other rows.
 //
 // The matrix is packed (launch/blocks.rs): 16 outputs and 64 inputs are a unit, whose bytes lie as a warp loads them. A lane
 // with g = lane / 4 and t = lane % 4 has outputs g and g + 8 (o = 0, 1), and of each of the two groups of 32 inputs (i) two
@@ -17,8 +17,9 @@ __device__ __forceinline__ float low_half(uint32_t word) {
   return widen(low.number);
 }
 
-// A lane's share of a unit. A weight is `by * (code - OFFSET) + shift`. `load` only loads, so that several units can be on
-// their way; `decode` makes of it what the others return. SUPER: 256 inputs have a scale of their scales.
+// A lane's share of a unit. A weight is `by * (code - OFFSET) + shift`. `load` only loads, so that several units can be
+// in flight; `decode` converts the scales; `bytes`, `by` and `shift` read the result. SUPER: 256 inputs have a scale of their
+// scales.
 template <int BITS, int OFFSET_, bool SHIFTED_, bool SUPER, bool SIXTEENS_> struct Share {
   static constexpr int OFFSET = OFFSET_;
   static constexpr bool SHIFTED = SHIFTED_, SIXTEENS = SIXTEENS_, WIDE = BITS == 8;
@@ -98,7 +99,7 @@ template <class T, class B, int TILES, int M>
 __device__ void product(const T *__restrict__ x, const uint8_t *__restrict__ w, T *__restrict__ y, unsigned rows,
                         unsigned inputs, unsigned outputs) {
   constexpr int SUMS = TILES * 4;
-  // Units that are on their way while one is multiplied.
+  // Units in flight while one is multiplied.
   constexpr int AHEAD = TILES == 1 ? 4 : TILES == 2 ? 3 : 1;
   __shared__ float others[MOST_WARPS / 2][SUMS][32];
   const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;

@@ -68,7 +68,7 @@ template <class T, int OFFSET, bool WIDE> __device__ __forceinline__ void codes_
   }
 }
 
-// A number that no thread of the launch writes. Loads stay in the order of the source, so several can be on their way.
+// A number that no thread of the launch writes. Loads stay in the order of the source, so several can be in flight.
 __device__ __forceinline__ float load(const float *at) {
   float x;
   asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(x) : "l"(at));

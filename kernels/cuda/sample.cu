@@ -136,7 +136,8 @@ __device__ unsigned likeliest(const Row &row) {
   __shared__ unsigned ranks[THREADS], ids[THREADS];
   const unsigned thread = threadIdx.x;
   unsigned best = NONE, best_rank = 0;
-  // Several logits are on their way at a time. Beyond the last token it is read again, which changes nothing.
+  // Loads of several logits are in flight at a time. Indices past the vocabulary are clamped to the last token; comparing it
+  // twice changes nothing.
   constexpr unsigned AT_ONCE = 8;
   const float *logits = row.logits;
   for (unsigned first = thread; first < row.vocab; first += AT_ONCE * THREADS) {

@@ -41,7 +41,7 @@ pub fn packs_blocks(device: &Device) -> bool {
 }
 
 /// Whether Candle multiplies matrices on `device` by the blocks of their files. Candle's kernels for this are compiled for
-/// one compute capability; on another GPU quantised weights are widened.
+/// one compute capability; on another GPU weights of Q2_K and Q3_K are widened.
 #[must_use]
 pub fn multiplies_blocks(device: &Device) -> bool {
     match device {

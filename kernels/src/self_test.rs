@@ -40,7 +40,7 @@ impl std::fmt::Display for Failure {
 }
 
 impl Failure {
-    /// The check of Candle's products of blocks, without which quantised weights can still be widened.
+    /// The check of products of blocks, ours and Candle's, without which quantised weights can still be widened.
     pub const BLOCKS: &str = "products of blocks";
 }
 
@@ -237,7 +237,7 @@ pub const BLOCKS: [GgmlDType; 10] = [
     GgmlDType::Q6K,
 ];
 
-/// Ours, where the device has them, else Candle's, where they were compiled for it.
+/// Ours, where the device has them, and Candle's, where they were compiled for it.
 fn blocks(device: &Device) -> Result<()> {
     let shape @ [outputs, inputs] = [96, 768];
     let [w, _] = numbers(19, &shape, DType::F32, &Device::Cpu)?;
@@ -253,7 +253,6 @@ fn blocks(device: &Device) -> Result<()> {
                 let what = format!("{storage:?}, {rows} rows");
                 close(&what, &packed.multiply(&gx)?, &x.matmul(&expected.t()?)?, CLOSE)?;
             }
-            continue;
         }
         if !multiplies_blocks(device) {
             continue;

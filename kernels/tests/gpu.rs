@@ -187,7 +187,7 @@ fn products_of_blocks_are_their_reference_and_rows_do_not_depend_on_the_batch() 
         GgmlDType::Q6K,
     ];
     for storage in types {
-        for (outputs, inputs) in [(33, 256), (640, 1536), (200, 8960)] {
+        for (outputs, inputs) in [(33, 256), (640, 1536), (200, 8960), (4096, 512)] {
             let cpu = QTensor::quantize(&Tensor::randn(0_f32, 1.0, (outputs, inputs), &Device::Cpu)?, storage)?;
             let (w, bytes) = (cpu.dequantize(&Device::Cpu)?, cpu.data()?);
             let size = bytes.len() / outputs;

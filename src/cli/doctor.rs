@@ -89,7 +89,7 @@ fn text(report: &Report) -> String {
             "model",
             format!("{model} on {device}: {agree} of {positions} likeliest tokens are those {reference}"),
         ));
-        let divergences = format!("divergence {mean_divergence:.4} nats in the mean, {largest_divergence:.4} at most");
+        let divergences = format!("mean divergence {mean_divergence:.4} nats, largest {largest_divergence:.4}");
         lines.push(("", divergences));
     }
     lines.extend(report.notes.iter().map(|note| ("note", note.clone())));

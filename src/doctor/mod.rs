@@ -122,7 +122,7 @@ pub struct Examination {
 /// Runs all checks; takes about ten seconds, and longer with a model.
 ///
 /// # Errors
-/// There is no cache folder; the device or the model that is named cannot be used.
+/// There is no cache folder; the device that is named cannot be used.
 pub fn examine(asked: &Examination, notice: &Notice, progress: &mut dyn FnMut(FetchEvent)) -> Result<Report> {
     let offline = asked.offline || source::offline_by_environment().is_some();
     let options = Options { cache: source::default_cache()?, offline };
@@ -152,11 +152,11 @@ pub fn examine(asked: &Examination, notice: &Notice, progress: &mut dyn FnMut(Fe
             None
         }
     };
-    let model = asked.model.as_ref().map(|model| {
-        let device = asked.device.as_deref().unwrap_or(device.name);
-        model_check::run(model, device, offline, (notice, progress))
+    let model = asked.model.as_ref().and_then(|model| {
+        let typed = asked.device.as_deref().filter(|typed| *typed != "auto").unwrap_or(device.name);
+        let checked = model_check::run(model, typed, offline, (notice, progress));
+        checked.map_err(|error| broken.push(format!("model: {error}"))).ok()
     });
-    let model = model.transpose()?;
     broken.extend(model.as_ref().and_then(ModelCheck::fault));
     let caches = vec![cache("moot", &options.cache), cache("hub", &locations.hub_cache)];
     Ok(Report {

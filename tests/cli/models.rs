@@ -314,6 +314,27 @@ fn the_doctor_looks_at_everything() {
 }
 
 #[test]
+fn the_doctor_compares_a_model_with_the_cpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = json(&moot(folder.path(), &format!("doctor --offline --json --device cpu --model {TINY}")));
+    let model = &report["model"];
+    assert_eq!((model["device"].as_str(), model["positions"].as_u64()), (Some("cpu"), Some(40)), "{model}");
+    let divergence = model["mean_divergence"].as_f64().unwrap();
+    assert!((0.0..0.1).contains(&divergence) && model["agree"].as_u64().unwrap() > 20, "{model}");
+}
+
+/// A model that cannot be compared is a fault beside the rest of the report; a device that there is not ends it.
+#[test]
+fn the_doctor_refuses_other_models_and_devices() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = moot(folder.path(), "doctor --offline --device cpu --model http://127.0.0.1:1/v1#x");
+    refused(&output, 1, &["model: expected a model that runs in this process"]);
+    assert!(text(&output.stdout).contains("memory"));
+    let output = moot(folder.path(), "doctor --offline --device nonsense");
+    refused(&output, 2, &["--device nonsense: expected auto, cpu, cuda, cuda:N or metal"]);
+}
+
+#[test]
 fn the_doctor_names_faults() {
     let folder = tempfile::tempdir().unwrap();
     // A cache that is a file, and a kernel table that no machine has.

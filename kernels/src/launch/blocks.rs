@@ -248,7 +248,9 @@ pub fn blocks(
 ) -> Option<Launch> {
     let format = fitting(element, blocks, inputs, &pointers)?;
     let of_all = TILES[TILES.len() - 1];
-    let (tiles, width) = TILES.into_iter().find(|(tiles, _)| rows <= 8 * tiles).unwrap_or(of_all);
+    // The kernel for 16 rows is slower with codes of eight bits than the next one (benches/results/gpu.md).
+    let fast = |(tiles, _): &(usize, usize)| rows <= 8 * tiles && (format.bits, *tiles) != (8, 2);
+    let (tiles, width) = TILES.into_iter().find(fast).unwrap_or(of_all);
     // Sums of warps are added as a tree, so their number must not depend on the rows. Few outputs need many warps to have
     // the card busy; with many outputs each warp has a longer share.
     let wanted = WARPS.div_ceil(outputs.div_ceil(OUTPUTS)).next_power_of_two();

@@ -5,8 +5,10 @@ use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 use moot_kernels::launch::{self, Element};
 
-/// Types with the sizes of matrices: less than a warp has its share of, shares of unequal size, and outputs beyond a block.
-const TYPES: [(GgmlDType, [usize; 2]); 8] = [
+/// Types with the sizes of matrices: less than a warp has its share of, shares of unequal size and of more units than are
+/// loaded ahead, and outputs beyond a block.
+const TYPES: [(GgmlDType, [usize; 2]); 9] = [
+    (GgmlDType::Q8_0, [5, 5440]),
     (GgmlDType::Q4_0, [33, 192]),
     (GgmlDType::Q4_1, [17, 832]),
     (GgmlDType::Q5_0, [40, 896]),

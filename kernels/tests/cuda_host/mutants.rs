@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// File, the line, and its replacement.
-const MUTANTS: [(&str, &str, &str); 51] = [
+const MUTANTS: [(&str, &str, &str); 52] = [
     ("norm.cu", "/ (float)hidden", "/ (float)(hidden + 1)"),
     (
         "norm.cu",
@@ -69,6 +69,7 @@ const MUTANTS: [(&str, &str, &str); 51] = [
     ("blocks.cu", "of_x[j % 2]", "of_x[j / 2]"),
     ("blocks.cu", "if (warp >= half && warp < 2 * half)", "if (warp > half && warp < 2 * half)"),
     ("blocks.cu", "if (next + i >= end) break;", ""),
+    ("blocks.cu", "load(ahead[i], next + i + AHEAD)", "load(ahead[i], next + i)"),
     ("sample.cu", "rank == ranks[thread] && other < ids[thread]", "rank == ranks[thread] && other > ids[thread]"),
     ("sample.cu", "while (bin > 0 && scratch[bin] < left)", "while (bin > 0 && scratch[bin] <= left)"),
     ("sample.cu", "(uint64_t)parts[2][bin] << 22", "(uint64_t)parts[2][bin] << 21"),

@@ -132,7 +132,7 @@ impl Linear {
 
 /// Most rows that are multiplied by packed blocks. With more rows, widening the matrix and multiplying floats takes less time
 /// in all (benches/results/gpu.md).
-const MOST_BY_PACKED_BLOCKS: usize = 32;
+pub(crate) const MOST_BY_PACKED_BLOCKS: usize = 32;
 
 /// Most rows that Candle multiplies by blocks as they are stored. With more rows, widening the matrix and multiplying floats
 /// takes less time in all (benches/results/gpu.md).

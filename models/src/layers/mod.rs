@@ -14,7 +14,7 @@ pub(crate) use experts::{MixtureOfExperts, Router, SharedExpert};
 pub(crate) use feed_forward::FeedForward;
 pub use feed_forward::FeedForwards;
 pub(crate) use joined::Joined;
-pub(crate) use linear::{Linear, MOST_BY_BLOCKS};
+pub(crate) use linear::{Linear, MOST_BY_BLOCKS, MOST_BY_PACKED_BLOCKS};
 pub(crate) use rotary::Rotary;
 pub(crate) use short_conv::ShortConv;
 pub(crate) use transfer::moved;

@@ -7,6 +7,7 @@ use crate::arch;
 use crate::decoder::Residency;
 use crate::error::Result;
 use crate::kv::{KvCache, PageGroups};
+use crate::layers::MOST_BY_PACKED_BLOCKS;
 use crate::spec::{DecoderSpec, Recurrence};
 use crate::weights::Weights;
 use candle_core::DType;
@@ -36,9 +37,30 @@ enum Placement {
     Gpu {
         /// Bytes of a number of the working type.
         width: u64,
-        /// Whether quantised weights are widened to the working type.
-        widened: bool,
+        /// Which quantised weights are widened to the working type.
+        widened: Widened,
     },
+}
+
+/// Which quantised weights are widened when a model is loaded to a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Widened {
+    /// All.
+    All,
+    /// Those of types that only Candle multiplies by: `Q2_K` and `Q3_K`.
+    Candles,
+    /// None.
+    Nothing,
+}
+
+impl Widened {
+    fn has(self, stored: &StoredType) -> bool {
+        match self {
+            Self::All => true,
+            Self::Candles => matches!(&stored.name[..], "Q2_K" | "Q3_K"),
+            Self::Nothing => false,
+        }
+    }
 }
 
 /// How much is to run at once.
@@ -148,15 +170,15 @@ impl Footprint {
         Self { kv_token_bytes: of(self.kv_token_bytes), group_token_bytes: of(self.group_token_bytes), ..self }
     }
 
-    /// The same model held on a GPU in numbers of `dtype`; where sums are to be exact, quantised weights are widened. Pages of
-    /// all layers are kept ([`crate::Decoder::page_groups`]).
+    /// The same model held on a GPU in numbers of `dtype`, with some quantised weights `widened`. Pages of all layers are kept
+    /// ([`crate::Decoder::page_groups`]).
     #[must_use]
-    pub fn on_gpu(self, dtype: DType, exact: bool) -> Self {
+    pub fn on_gpu(self, dtype: DType, widened: Widened) -> Self {
         let width = dtype.size_in_bytes() as u64;
         let held = self.with_kv(dtype);
         let groups = PageGroups { full: 1, windowed: 0, window: usize::MAX, ..held.groups };
         let group_token_bytes = held.kv_token_bytes;
-        Self { placement: Placement::Gpu { width, widened: exact }, groups, group_token_bytes, ..held }
+        Self { placement: Placement::Gpu { width, widened }, groups, group_token_bytes, ..held }
     }
 
     /// Weights in all.
@@ -175,7 +197,7 @@ impl Footprint {
     #[must_use]
     pub fn resident_bytes(&self, residency: Residency) -> u64 {
         if let Placement::Gpu { width, widened } = self.placement {
-            return self.resident_on_gpu(width, widened || residency == Residency::Dense);
+            return self.resident_on_gpu(width, if residency == Residency::Dense { Widened::All } else { widened });
         }
         let bits = |stored: &StoredType| match residency {
             Residency::Dense => WIDEST,
@@ -186,8 +208,8 @@ impl Footprint {
 
     /// Floats become numbers of the working type; blocks stay as they are held, but for the embedding, whose rows are
     /// looked up: it is counted once more, widened.
-    fn resident_on_gpu(&self, width: u64, widened: bool) -> u64 {
-        let blocks = |stored: &StoredType| !widened && is_of_blocks(stored);
+    fn resident_on_gpu(&self, width: u64, widened: Widened) -> u64 {
+        let blocks = |stored: &StoredType| !widened.has(stored) && is_of_blocks(stored);
         let held = |stored: &StoredType| match stored.held_as.and_then(kind) {
             Some(storage) => (stored.weights as f64 * storage.stored / 8.0) as u64,
             // Packed, eight scales and least values of six bits have a byte each.
@@ -231,11 +253,13 @@ impl Footprint {
             // four heads share keys and values), not for longer chunks of prompts. 16 spans a token are counted.
             let merged = (4 * 16 * self.attention as u64).saturating_mul(rows.saturating_mul(16).min(tokens));
             let logits = (4 + width) * (self.vocab as u64).saturating_mul(rows);
-            // For many rows a matrix of blocks is widened to f16 and then to the working type: gate and up, or query, key
-            // and value.
+            // For many rows a matrix of blocks is widened to the working type, Candle's through f16: gate and up, or query,
+            // key and value. The logits of many rows need the output matrix widened too.
             let matrix = (self.hidden as u64).saturating_mul((2 * self.intermediate).max(self.attention) as u64);
-            let by_blocks = !widened && self.types.iter().any(is_of_blocks);
-            let matrix = if by_blocks { matrix.saturating_mul(2 + width) } else { 0 };
+            let logit_rows = if rows > MOST_BY_PACKED_BLOCKS as u64 { self.vocab as u64 } else { 0 };
+            let output = (self.hidden as u64).saturating_mul(logit_rows).saturating_mul(width);
+            let by_blocks = self.types.iter().any(|stored| is_of_blocks(stored) && !widened.has(stored));
+            let matrix = if by_blocks { matrix.saturating_mul(2 + width).max(output) } else { 0 };
             return [activations, merged, logits, matrix].into_iter().fold(GPU_PROGRAM, u64::saturating_add);
         }
         let activations = 4 * (row as u64).saturating_mul(step_tokens as u64);
@@ -333,14 +357,18 @@ mod tests {
         let cpu = planned("llama-3.1-8b");
         let stored = cpu.stored_bytes();
         let (vocab, hidden) = (cpu.vocab as u64, cpu.hidden as u64);
-        let gpu = cpu.clone().on_gpu(DType::BF16, false);
+        let gpu = cpu.clone().on_gpu(DType::BF16, Widened::Nothing);
         assert_eq!(gpu.kv_token_bytes, cpu.kv_token_bytes);
-        assert_eq!(cpu.clone().on_gpu(DType::F32, false).kv_token_bytes, 2 * cpu.kv_token_bytes);
+        assert_eq!(cpu.clone().on_gpu(DType::F32, Widened::Nothing).kv_token_bytes, 2 * cpu.kv_token_bytes);
         assert_eq!(gpu.resident_bytes(Residency::Dense), 2 * cpu.parameters());
         let kept = gpu.resident_bytes(Residency::AsStored);
-        // Norms are stored as f32.
-        assert!(kept <= stored + 2 * vocab * hidden && kept > stored + 2 * vocab * hidden - (2 << 20), "{kept}");
-        assert_eq!(cpu.on_gpu(DType::BF16, true).resident_bytes(Residency::AsStored), 2 * gpu.parameters());
+        // Scales of six bits have a byte each once packed. Norms are stored as f32.
+        let wider: u64 = cpu.types.iter().filter(|of| of.name == "Q4_K").map(|of| of.bytes / 36).sum();
+        let most = stored + wider + 2 * vocab * hidden;
+        assert!(wider > 0 && kept <= most && kept > most - (2 << 20), "{kept}");
+        // Of few rows the logits come from the packed matrix, of many from the widened one.
+        assert!(gpu.working_bytes(512, 64) > gpu.working_bytes(512, 32) + vocab * hidden);
+        assert_eq!(cpu.on_gpu(DType::BF16, Widened::All).resident_bytes(Residency::AsStored), 2 * gpu.parameters());
     }
 
     /// llama.cpp stores rows that are no multiple of 256 as `IQ4_NL` in a file of `IQ4_XS`.
@@ -356,7 +384,7 @@ mod tests {
         assert!((own.stored_bytes() as f64 / 4.45e9 - 1.0).abs() < 0.05, "{}", own.stored_bytes());
         let held = own.resident_bytes(Residency::AsStored);
         assert!(held > own.stored_bytes() && held < own.stored_bytes() * 11 / 10, "{held}");
-        let (gpu, q8_0) = (own.on_gpu(DType::BF16, false), of("llama-3.1-8b", "Q8_0").stored_bytes());
+        let (gpu, q8_0) = (own.on_gpu(DType::BF16, Widened::Nothing), of("llama-3.1-8b", "Q8_0").stored_bytes());
         assert!(gpu.resident_bytes(Residency::AsStored) > q8_0 * 9 / 10, "blocks of Q8_0 on a GPU");
     }
 
@@ -382,7 +410,7 @@ mod tests {
         let (short, long) = (footprint.kv_bytes(1, 2048, 512), footprint.kv_bytes(1, 18_432, 512));
         assert_eq!(long - short, 16_384 * 3 * layer);
         assert_eq!(2 * long - footprint.kv_bytes(2, 18_432, 512), 512 * 15 * layer, "the tokens of a step are of one");
-        let gpu = footprint.on_gpu(DType::F16, false);
+        let gpu = footprint.on_gpu(DType::F16, Widened::Nothing);
         assert_eq!(gpu.kv_bytes(1, 18_432, 512), 18_432 * 18 * layer);
     }
 

@@ -274,7 +274,9 @@ fn memory_is_four_bits_on_the_cpu_and_that_of_q8_0_on_a_gpu() {
         assert_eq!(stored.bytes as usize, stored.weights as usize / size * width);
         assert_eq!((held.held_as, own.types.len()), (None, 2));
         for residency in [Residency::AsStored, Residency::Dense] {
-            let gpu = |of: &Footprint| of.clone().on_gpu(DType::BF16, false).resident_bytes(residency);
+            let gpu = |of: &Footprint| {
+                of.clone().on_gpu(DType::BF16, moot_models::memory::Widened::Nothing).resident_bytes(residency)
+            };
             assert_eq!(gpu(&own), gpu(&twin), "{name}");
         }
         assert_eq!(own.resident_bytes(Residency::Dense), twin.resident_bytes(Residency::Dense), "{name}");

@@ -9,7 +9,7 @@ use crate::llm::ModelIdentity;
 use crate::llm::local::Local;
 use crate::memory::{self, Memory};
 use moot_models::kernels::{multiplies_blocks, packs_blocks};
-use moot_models::memory::{Footprint, Needed};
+use moot_models::memory::{Footprint, Needed, Widened};
 use moot_models::source::{self, FetchEvent};
 use moot_models::weights::Weights;
 use moot_models::{LoadOptions, Model, arch};
@@ -58,7 +58,12 @@ impl LocatedModel {
             footprint.with_kv(options.load.kv_dtype())
         } else {
             let device = &options.load.device;
-            let widened = options.load.exact || !(packs_blocks(device) || multiplies_blocks(device));
+            let widened = match (multiplies_blocks(device), packs_blocks(device)) {
+                _ if options.load.exact => Widened::All,
+                (true, _) => Widened::Nothing,
+                (false, true) => Widened::Candles,
+                (false, false) => Widened::All,
+            };
             footprint.on_gpu(options.load.dtype, widened)
         };
         let load = options.load.on_own_streams()?;

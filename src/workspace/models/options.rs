@@ -48,16 +48,20 @@ pub fn best_device() -> candle_core::Result<(Device, DType)> {
     }
 }
 
+/// Version of the arithmetic on CUDA devices: 2 multiplies by quantised weights without rounding activations to int8.
+const CUDA_RECIPE: u32 = 2;
+
 /// The recipe of the arithmetic, as recorded. All instruction sets of the CPU give the same bits; other devices have no such
 /// guarantee.
 #[must_use]
 pub fn recipe(load: &LoadOptions) -> String {
     let device = match &load.device {
         Device::Cpu => format!("cpu {}", kernels::cpu::RECIPE),
-        Device::Cuda(_) => format!("cuda {}", load.dtype.as_str()),
+        Device::Cuda(_) => format!("cuda {CUDA_RECIPE} {}", load.dtype.as_str()),
         Device::Metal(_) => format!("metal {}", load.dtype.as_str()),
     };
-    let residency = if load.residency == Residency::Dense { ", widened" } else { "" };
+    let distrusted = load.device.is_cuda() && !kernels::packs_blocks(&load.device);
+    let residency = if load.residency == Residency::Dense || distrusted { ", widened" } else { "" };
     let sums = if load.exact && !load.device.is_cpu() { ", exact" } else { "" };
     format!("{device}{residency}{sums}")
 }

@@ -107,11 +107,12 @@ impl RuntimeOptions {
         let (device, dtype, more_devices) = self.all_devices(&notice)?;
         let residency = self.weights.residency();
         if residency == Residency::AsStored && !self.exact && !kernels::multiplies_blocks(&device) {
-            let widened = if kernels::packs_blocks(&device) { "weights of Q2_K and Q3_K" } else { "quantised weights" };
-            notice.tell(&format!(
-                "note: {widened} are widened: Candle's products of blocks were compiled for another GPU, or a self-test \
-                 found products of blocks wrong; a build on this machine has Candle's"
-            ));
+            notice.tell(if kernels::packs_blocks(&device) {
+                "note: weights of Q2_K and Q3_K are widened: Candle's kernels for them were compiled for another GPU; build \
+                 moot on this machine to keep them quantised"
+            } else {
+                "note: quantised weights are widened: a self-test found their products wrong"
+            });
         }
         let engine = EngineOptions::on(&device);
         let silence = Duration::from_secs(self.remote_timeout);
