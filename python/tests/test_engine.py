@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import dataclasses
 import json
+import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -113,11 +114,16 @@ def test_ctrl_c_cancels_the_calls(engine: moot.Engine) -> None:
     # 1,280 replies that end late: the question takes many times as long as the time until it is interrupted.
     many = [f"Mira Tolland was born in {1900 + number}." for number in range(40)]
     long: dict[str, Any] = {"method": "majority-vote", "switches": {"samples": 32}, "max_tokens": 4000, "temperature": 2.0}
-    threading.Timer(0.3, _thread.interrupt_main).start()
-    before = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        engine.ask(QUESTION, many, **long)
-    assert time.monotonic() - before < 20
+    # A process that a shell started in the background ignores the signal, and Python then leaves it so.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Timer(0.3, _thread.interrupt_main).start()
+        before = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            engine.ask(QUESTION, many, **long)
+        assert time.monotonic() - before < 20
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def test_threads_share_one_engine(engine: moot.Engine) -> None:
