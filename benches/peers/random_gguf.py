@@ -17,7 +17,7 @@ BLOCKS = {
     0: (1, 4, ()), 1: (1, 2, ()), 30: (1, 2, ()), 2: (32, 18, (0,)), 3: (32, 20, (0, 2)), 6: (32, 22, (0,)),
     7: (32, 24, (0, 2)), 8: (32, 34, (0,)), 12: (256, 144, (0, 2)), 13: (256, 176, (0, 2)), 14: (256, 210, (208,)),
 }
-# The scale under which random bits have a deviation of 0.02, and the least value (in scales) that brings the mean to 0.
+# As models/src/weights/random.rs: the scale under which random bits have a deviation of 0.02, and the least value (in scales) that brings the mean to 0.
 SCALES = {2: (4.61, 0), 3: (4.61, -7.5), 6: (9.23, 0), 7: (9.23, -15.5), 8: (73.9, 0), 12: (258, 7.5), 13: (527, 15.5),
           14: (1366, 0)}
 SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}

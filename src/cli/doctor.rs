@@ -42,7 +42,7 @@ pub struct Args {
 /// [`MootError::Broken`] if something cannot work.
 pub fn run(args: &Args) -> Result<()> {
     let mut progress = Shown::new(args.model.as_deref().unwrap_or_default());
-    let asked = Examination { offline: args.offline, device: Some(args.device.clone()), model: args.model.clone() };
+    let asked = Examination { offline: args.offline, device: args.device.clone(), model: args.model.clone() };
     let report = doctor::examine(&asked, &Notice::new(tell), &mut |event| progress.show(&event))?;
     if args.json {
         let json = serde_json::to_string_pretty(&report).map_err(|e| MootError::Usage(format!("{e} (bug)")))?;

@@ -109,12 +109,12 @@ pub struct SourceReport {
 }
 
 /// What is examined.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Examination {
     /// Whether sources of models are left alone.
     pub offline: bool,
-    /// The device to test, as `cuda:1`; by default the one that `--device auto` takes.
-    pub device: Option<String>,
+    /// The device to test: `auto`, or as `cuda:1`.
+    pub device: String,
     /// A model that is compared on the device with the CPU.
     pub model: Option<String>,
 }
@@ -129,7 +129,7 @@ pub fn examine(asked: &Examination, notice: &Notice, progress: &mut dyn FnMut(Fe
     let locations = source::cache_locations(&options);
     let memory = Memory::here();
     let (mut broken, mut notes) = (Vec::new(), Vec::new());
-    let device = device(asked.device.as_deref(), &mut broken)?;
+    let device = device(&asked.device, &mut broken)?;
     let cpu = cpu(&mut broken);
     notes.extend(cpu::remark().map(str::to_owned));
     if let Err(why) = writable(&options.cache) {
@@ -153,7 +153,7 @@ pub fn examine(asked: &Examination, notice: &Notice, progress: &mut dyn FnMut(Fe
         }
     };
     let model = asked.model.as_ref().and_then(|model| {
-        let typed = asked.device.as_deref().filter(|typed| *typed != "auto").unwrap_or(device.name);
+        let typed = if asked.device == "auto" { device.name } else { &asked.device };
         let checked = model_check::run(model, typed, offline, (notice, progress));
         checked.map_err(|error| broken.push(format!("model: {error}"))).ok()
     });
@@ -194,12 +194,12 @@ impl From<source::Reached> for SourceReport {
     }
 }
 
-fn device(asked: Option<&str>, broken: &mut Vec<String>) -> Result<DeviceReport> {
+fn device(typed: &str, broken: &mut Vec<String>) -> Result<DeviceReport> {
     let built = [("cuda", kernels::CUDA), ("metal", kernels::METAL)];
     let built_with = built.into_iter().filter(|(_, built)| *built).map(|(name, _)| name).collect();
-    let opened = match asked {
-        Some(typed) if typed != "auto" => Some(opened_device("--device", typed)?),
-        _ => best_device().map_err(|error| broken.push(format!("device: {error}"))).ok(),
+    let opened = match typed {
+        "auto" => best_device().map_err(|error| broken.push(format!("device: {error}"))).ok(),
+        _ => Some(opened_device("--device", typed)?),
     };
     let name = match opened.as_ref().map(|(device, _)| device) {
         Some(Device::Cuda(_)) => "cuda",

@@ -116,6 +116,12 @@ impl Decoder {
         (every, last.after_mixer().and(LinearWeights::of([&self.output])))
     }
 
+    /// Matrices that a GPU multiplies by packed, with kernels of ours; matrices of one input that are joined count once.
+    #[must_use]
+    pub fn packed_matrices(&self) -> usize {
+        self.blocks.iter().flat_map(Block::linears).chain([&self.output]).filter(|layer| layer.is_packed()).count()
+    }
+
     /// Experts that a token goes through, in all layers together.
     #[must_use]
     pub fn experts_of_a_token(&self) -> usize {

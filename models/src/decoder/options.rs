@@ -8,7 +8,7 @@ use moot_kernels::opened_again;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Residency {
     /// In the file's own type. On the CPU by kernels of ours, which quantise activations to int8 where weights are
-    /// quantised; elsewhere quantised weights are multiplied by Candle.
+    /// quantised; on a GPU by kernels of ours or by Candle.
     #[default]
     AsStored,
     /// Widened to the working type at load: the numbers of the file with no other rounding, as a reference. Keys and

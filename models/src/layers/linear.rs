@@ -57,6 +57,11 @@ impl Linear {
         }
     }
 
+    /// Whether kernels of ours multiply by the matrix as it is packed.
+    pub(crate) fn is_packed(&self) -> bool {
+        matches!(self.matrix, Matrix::Packed(_))
+    }
+
     /// Whether the matrix is quantised.
     pub(crate) fn is_quantised(&self) -> bool {
         match &self.matrix {

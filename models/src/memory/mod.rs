@@ -1,5 +1,6 @@
 //! Memory that a model needs, computed before it is loaded: from the shape in the catalog, or from the file's header.
 
+mod placement;
 mod planned;
 mod storage;
 
@@ -12,10 +13,12 @@ use crate::spec::{DecoderSpec, Recurrence};
 use crate::weights::Weights;
 use candle_core::DType;
 use moot_kernels::PAGE;
+use placement::Placement;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use storage::{WIDEST, add, kind, sorted};
 
+pub use placement::Widened;
 pub use storage::StoredType;
 
 /// Bytes of the program besides weights, keys, values and activations: tables, threads, memory that the allocator keeps.
@@ -29,39 +32,6 @@ const VOCABULARY_ENTRY: u64 = 1100;
 /// Bytes of a GPU's driver, its libraries and their working space that are not counted elsewhere. Not measured: the value follows
 /// the libraries' documents, rounded up.
 const GPU_PROGRAM: u64 = 1 << 30;
-
-/// Device placement of a model, as far as it changes its bytes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Placement {
-    Cpu,
-    Gpu {
-        /// Bytes of a number of the working type.
-        width: u64,
-        /// Which quantised weights are widened to the working type.
-        widened: Widened,
-    },
-}
-
-/// Which quantised weights are widened when a model is loaded to a GPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Widened {
-    /// All.
-    All,
-    /// Those of types that only Candle multiplies by: `Q2_K` and `Q3_K`.
-    Candles,
-    /// None.
-    Nothing,
-}
-
-impl Widened {
-    fn has(self, stored: &StoredType) -> bool {
-        match self {
-            Self::All => true,
-            Self::Candles => matches!(&stored.name[..], "Q2_K" | "Q3_K"),
-            Self::Nothing => false,
-        }
-    }
-}
 
 /// How much is to run at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -174,8 +174,7 @@ impl<'a> Rows<'a> {
     /// As [`Self::dense`].
     pub fn quantized_together(parts: &[(&Self, Order<'_>)], device: &Device) -> Result<Option<QTensor>> {
         let Some((first, _)) = parts.first() else { return Ok(None) };
-        let alike = |part: &Self| (part.dtype, part.inputs) == (first.dtype, first.inputs);
-        if !first.multiplies_as_stored() || !parts.iter().all(|(part, _)| alike(part)) {
+        if !first.multiplies_as_stored() || !Self::alike(parts) {
             return Ok(None);
         }
         let bytes = match parts {
@@ -191,13 +190,18 @@ impl<'a> Rows<'a> {
         tensor.map(Some).map_err(|e| first.refused(e))
     }
 
+    /// Whether types and widths are equal.
+    fn alike(parts: &[(&Self, Order<'_>)]) -> bool {
+        parts.windows(2).all(|pair| (pair[0].0.dtype, pair[0].0.inputs) == (pair[1].0.dtype, pair[1].0.inputs))
+    }
+
     /// All rows of `parts`, as [`Self::quantized_together`], packed for our kernels; `None` where types or widths differ.
     ///
     /// # Errors
     /// As [`Self::dense`]; no kernel takes such blocks.
     pub fn packed_together(parts: &[(&Self, Order<'_>)], device: &Device) -> Result<Option<PackedBlocks>> {
         let Some((first, _)) = parts.first() else { return Ok(None) };
-        if !parts.iter().all(|(part, _)| (part.dtype, part.inputs) == (first.dtype, first.inputs)) {
+        if !Self::alike(parts) {
             return Ok(None);
         }
         // Each row of the packed matrix, and where it comes from.

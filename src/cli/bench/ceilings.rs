@@ -29,7 +29,7 @@ fn on_gpu(device: &Device) -> candle_core::Result<Limits> {
     let multiplied = seconds(device, || a.matmul(&b).map(drop))?;
     let copied = seconds(device, || data.copy().map(drop))?;
     let operations = 2.0 * (SIDE as f64).powi(3) / multiplied;
-    // Quantised weights are multiplied by Candle's kernels there; their share is relative to the bf16 rate too.
+    // Activations are bf16 there; the share of quantised weights is relative to the bf16 rate too.
     Ok(Limits { bytes: 2.0 * BYTES as f64 / copied, operations, byte_operations: operations })
 }
 

@@ -69,6 +69,8 @@ struct Measured {
     one_pass_share: f64,
     /// Experts whose weights were read in decoding, each once a step and layer.
     experts_read: usize,
+    /// Quantised matrices that a GPU multiplies by with kernels of ours.
+    packed_matrices: usize,
     /// Steps of decoding, and those that a GPU launched from a capture.
     decode_steps: usize,
     replayed_steps: usize,
@@ -215,6 +217,7 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
         one_pass_share: (layers.in_one_pass - layers_before.in_one_pass) as f64
             / (layers.applied - layers_before.applied).max(1) as f64,
         experts_read,
+        packed_matrices: decoder.packed_matrices(),
         decode_steps: after.steps - between.steps,
         replayed_steps: after.replays.replayed - between.replays.replayed,
         captured_steps: after.replays.captured,
