@@ -94,19 +94,25 @@ typedef Share<6, 32, false, true, true> q6_k;
 
 constexpr unsigned MOST_WARPS = 16;
 
-// `x` is `[rows, inputs]`, `w` the packed matrix, `y` `[rows, outputs]`. Block (o, r).
+// What the warps of a block add up.
+template <int TILES> struct Sums { float of[MOST_WARPS / 2][TILES * 4][32]; };
+
+// `x` is `[rows, inputs]`, `w` the packed matrix, `y` `[rows, outputs]`, its rows `stride` apart. `column` counts the
+// blocks of threads over outputs, blockIdx.y those over rows. Where the matrix is `gated`, outputs g are a gate's and
+// outputs g + 8 what it is multiplied with: `y` is `silu(gate) * up`, `[rows, outputs / 2]`.
 template <class T, class B, int TILES, int M>
-__device__ void product(const T *__restrict__ x, const uint8_t *__restrict__ w, T *__restrict__ y, unsigned rows,
-                        unsigned inputs, unsigned outputs) {
+__device__ void product(Sums<TILES> &shared, unsigned column, const T *__restrict__ x, const uint8_t *__restrict__ w,
+                        T *__restrict__ y, unsigned rows, unsigned inputs, unsigned outputs, unsigned stride,
+                        bool gated) {
   constexpr int SUMS = TILES * 4;
+  auto &others = shared.of;
   // Units in flight while one is multiplied.
   constexpr int AHEAD = TILES == 1 ? 4 : TILES == 2 ? 3 : 1;
-  __shared__ float others[MOST_WARPS / 2][SUMS][32];
   const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const unsigned units = inputs / 64, tiles = (outputs + 15) / 16, row = blockIdx.y * (8 * TILES);
   // Beyond the matrices the last rows are read, and their sums are not stored.
   const uint8_t *of_tile[M];
-  for (int m = 0; m < M; m++) of_tile[m] = w + (size_t)min(blockIdx.x * M + m, tiles - 1) * (units / B::UNITS * B::CHUNK);
+  for (int m = 0; m < M; m++) of_tile[m] = w + (size_t)min(column * M + m, tiles - 1) * (units / B::UNITS * B::CHUNK);
   unsigned of_row[TILES];
   for (int n = 0; n < TILES; n++) of_row[n] = min(row + 8 * n + g, rows - 1) * inputs + B::EVERY * t;
   float sums[M][TILES][4];
@@ -191,21 +197,30 @@ __device__ void product(const T *__restrict__ x, const uint8_t *__restrict__ w, 
   for (int m = 0; m < M; m++)
 #pragma unroll
     for (int j = 0; j < SUMS; j++) {
-      const unsigned r = row + 8 * (j / 4) + 2 * t + j % 2, o = (blockIdx.x * M + m) * 16 + g + j % 4 / 2 * 8;
-      if (r < rows && o < outputs) y[(size_t)r * outputs + o] = narrow<T>(sums[m][j / 4][j % 4]);
+      const unsigned r = row + 8 * (j / 4) + 2 * t + j % 2, tile = column * M + m;
+      if (gated) {
+        const float gate = sums[m][j / 4][j % 2], up = sums[m][j / 4][j % 2 + 2];
+        if (j % 4 < 2 && r < rows && tile < tiles)
+          y[(size_t)r * stride + tile * 8 + g] = narrow<T>(gate / (1.0f + expf(-gate)) * up);
+        continue;
+      }
+      const unsigned o = tile * 16 + g + j % 4 / 2 * 8;
+      if (r < rows && o < outputs) y[(size_t)r * stride + o] = narrow<T>(sums[m][j / 4][j % 4]);
     }
 }
 
 // The matrix as numbers, `[outputs, inputs]`, a unit a warp. Block (u, o) has eight units of the `o`-th sixteen outputs.
+// Where it is `gated`, all gates come first.
 template <class T, class B>
-__device__ void widened(const uint8_t *__restrict__ w, T *__restrict__ y, unsigned inputs, unsigned outputs) {
+__device__ void widened(const uint8_t *__restrict__ w, T *__restrict__ y, unsigned inputs, unsigned outputs,
+                        bool gated) {
   const unsigned lane = threadIdx.x % 32, units = inputs / 64, unit = blockIdx.x * 8 + threadIdx.x / 32;
   if (unit >= units) return;
   B of;
   of.load(w + (size_t)blockIdx.y * (units / B::UNITS * B::CHUNK), unit, lane);
   of.decode();
   for (int o = 0; o < 2; o++) {
-    const unsigned output = blockIdx.y * 16 + lane / 4 + 8 * o;
+    const unsigned output = gated ? o * (outputs / 2) + blockIdx.y * 8 + lane / 4 : blockIdx.y * 16 + lane / 4 + 8 * o;
     if (output >= outputs) return;
     T *to = y + (size_t)output * inputs + unit * 64 + B::EVERY * (lane % 4);
     for (int i = 0; i < 2; i++) {
@@ -228,18 +243,28 @@ __device__ void widened(const uint8_t *__restrict__ w, T *__restrict__ y, unsign
   }
 }
 
+// A matrix whose first outputs have blocks of type A and the others of type B.
+template <class T, class A, class B, int TILES, int M>
+__device__ void product_of_two(Sums<TILES> &shared, const T *x, const uint8_t *a, const uint8_t *b, T *y, unsigned rows,
+                               unsigned inputs, unsigned outputs_a, unsigned outputs_b) {
+  const unsigned of_a = (outputs_a + 16 * M - 1) / (16 * M), stride = outputs_a + outputs_b;
+  if (blockIdx.x < of_a) product<T, A, TILES, M>(shared, blockIdx.x, x, a, y, rows, inputs, outputs_a, stride, false);
+  else product<T, B, TILES, M>(shared, blockIdx.x - of_a, x, b, y + outputs_a, rows, inputs, outputs_b, stride, false);
+}
+
 #define PRODUCT(B, T, TILES, M)                                                                                       \
   extern "C" __global__ void __launch_bounds__(512)                                                                   \
-      blocks_##B##_##TILES##_##T(const T *x, const uint8_t *w, T *y, unsigned rows, unsigned inputs, unsigned outputs) { \
-    product<T, B, TILES, M>(x, w, y, rows, inputs, outputs);                                                          \
+      blocks_##B##_##TILES##_##T(const T *x, const uint8_t *w, T *y, unsigned rows, unsigned inputs,                  \
+                                 unsigned outputs, unsigned stride, unsigned gated) {                                 \
+    __shared__ Sums<TILES> shared;                                                                                    \
+    product<T, B, TILES, M>(shared, blockIdx.x, x, w, y, rows, inputs, outputs, stride, gated);                       \
   }
+#define PRODUCTS(B, T) PRODUCT(B, T, 1, 1) PRODUCT(B, T, 2, 1) PRODUCT(B, T, 4, 2)
 #define BLOCKS(B, T)                                                                                                  \
-  PRODUCT(B, T, 1, 1)                                                                                                 \
-  PRODUCT(B, T, 2, 1)                                                                                                 \
-  PRODUCT(B, T, 4, 2)                                                                                                 \
+  PRODUCTS(B, T)                                                                                                      \
   extern "C" __global__ void __launch_bounds__(256)                                                                   \
-      widen_##B##_##T(const uint8_t *w, T *y, unsigned inputs, unsigned outputs) {                                    \
-    widened<T, B>(w, y, inputs, outputs);                                                                             \
+      widen_##B##_##T(const uint8_t *w, T *y, unsigned inputs, unsigned outputs, unsigned gated) {                    \
+    widened<T, B>(w, y, inputs, outputs, gated);                                                                      \
   }
 #define TYPE(B) BLOCKS(B, f16) BLOCKS(B, bf16)
 TYPE(q4_0)
@@ -250,3 +275,18 @@ TYPE(q8_0)
 TYPE(q4_k)
 TYPE(q5_k)
 TYPE(q6_k)
+
+// Queries and keys beside values, in the files that have more bits for values.
+#define PRODUCT_OF_TWO(A, B, T, TILES, M)                                                                             \
+  extern "C" __global__ void __launch_bounds__(512)                                                                   \
+      blocks_##A##_##B##_##TILES##_##T(const T *x, const uint8_t *a, const uint8_t *b, T *y, unsigned rows,           \
+                                       unsigned inputs, unsigned outputs_a, unsigned outputs_b) {                     \
+    __shared__ Sums<TILES> shared;                                                                                    \
+    product_of_two<T, A, B, TILES, M>(shared, x, a, b, y, rows, inputs, outputs_a, outputs_b);                        \
+  }
+#define PRODUCTS_OF_TWO(A, B, T)                                                                                      \
+  PRODUCT_OF_TWO(A, B, T, 1, 1) PRODUCT_OF_TWO(A, B, T, 2, 1) PRODUCT_OF_TWO(A, B, T, 4, 2)
+PRODUCTS_OF_TWO(q4_k, q6_k, f16)
+PRODUCTS_OF_TWO(q4_k, q6_k, bf16)
+PRODUCTS_OF_TWO(q5_k, q6_k, f16)
+PRODUCTS_OF_TWO(q5_k, q6_k, bf16)

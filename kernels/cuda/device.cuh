@@ -74,6 +74,21 @@ __device__ __forceinline__ float load(const float *at) {
   asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(x) : "l"(at));
   return x;
 }
+__device__ __forceinline__ uint32_t load(const uint32_t *at) {
+  uint32_t x;
+  asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(x) : "l"(at));
+  return x;
+}
+// A number that another block of the launch has written.
+__device__ __forceinline__ float load_written(const float *at) { return __ldcg(at); }
+
+// An 8 x 8 matrix of 16-bit numbers, of which lane l has row l / 4, columns 2 (l % 4) and the next: gives column l / 4
+// of these rows.
+__device__ __forceinline__ uint32_t transposed(uint32_t x) {
+  uint32_t y;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));
+  return y;
+}
 
 __device__ __forceinline__ uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
 

@@ -7,7 +7,7 @@
 
 use candle_core::quantized::{GgmlDType, QMatMul, QStorage, QTensor};
 use candle_core::{DType, Device, Module, Result, Tensor};
-use moot_kernels::{Graph, PackedBlocks};
+use moot_kernels::{Graph, PackedBlocks, Packing, Part};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -46,7 +46,13 @@ fn random(blocks: GgmlDType, [outputs, inputs]: [usize; 2], device: &Device) -> 
         }
     }
     let of_row = bytes.len() / outputs;
-    let packed = PackedBlocks::pack(blocks, [outputs, inputs], |row| bytes[row * of_row..][..of_row].into(), device)?;
+    let packed = PackedBlocks::pack(
+        vec![Part { blocks, outputs }],
+        Packing::InOrder,
+        inputs,
+        |row| bytes[row * of_row..][..of_row].into(),
+        device,
+    )?;
     let candles = QTensor::new(QStorage::from_data(Cow::Owned(bytes), device, blocks)?, (outputs, inputs))?;
     Ok(Matrix { packed, candles: Arc::new(candles) })
 }

@@ -1,10 +1,9 @@
 //! The functions of [`crate::cuda`] in a build without CUDA. No tensor is on a CUDA device then, so none of them is
 //! called.
 
-use crate::launch::AttentionShape;
+use crate::launch::{AttentionShape, Packing, Part};
 use crate::ops::cascade::Cascade;
 use crate::ops::rotate_store::RotateStore;
-use candle_core::quantized::GgmlDType;
 use candle_core::{CudaDevice, CudaStorage, DType, Error, Layout, Result, Tensor};
 
 type At<'a> = (&'a CudaStorage, &'a Layout);
@@ -45,11 +44,11 @@ pub(crate) fn sample(_: At<'_>, _: &Tensor, _: &Tensor, _: usize) -> Result<Cuda
     absent()
 }
 
-pub(crate) fn multiply_blocks(_: At<'_>, _: &Tensor, _: GgmlDType, _: [usize; 2]) -> Result<CudaStorage> {
+pub(crate) fn multiply_blocks(_: At<'_>, _: &Tensor, _: (&[Part], Packing), _: usize) -> Result<CudaStorage> {
     absent()
 }
 
-pub(crate) fn widen_blocks(_: &Tensor, _: GgmlDType, _: [usize; 2], _: DType) -> Result<CudaStorage> {
+pub(crate) fn widen_blocks(_: &Tensor, _: (&[Part], Packing), _: usize, _: DType) -> Result<CudaStorage> {
     absent()
 }
 

@@ -43,6 +43,7 @@ pub use gpu::{
     release_unused,
 };
 pub use graph::{Graph, overwrite};
+pub use launch::{Packing, Part};
 pub use ops::attention::AttentionPlan;
 pub use ops::best::Best;
 pub use ops::bidirectional::{Distances, Relative, Texts};

@@ -10,7 +10,7 @@ use crate::ops::attention::Attention;
 use crate::ops::kv_store::Slots;
 use crate::ops::rotate_store::RotateStore;
 use crate::ops::{add_norm, bidirectional, gated, norm, sample};
-use crate::{AttentionPlan, PAGE, PackedBlocks, SequenceRows, Texts, Weight};
+use crate::{AttentionPlan, PAGE, PackedBlocks, Packing, Part, SequenceRows, Texts, Weight};
 use candle_core::quantized::{GgmlDType, QMatMul, QTensor};
 use candle_core::{DType, Device, Error, Module, Result, Tensor};
 use std::sync::Arc;
@@ -237,23 +237,19 @@ pub const BLOCKS: [GgmlDType; 10] = [
     GgmlDType::Q6K,
 ];
 
+/// Types that one launch of ours multiplies by together.
+const OF_TWO: [[GgmlDType; 2]; 2] = [[GgmlDType::Q4K, GgmlDType::Q6K], [GgmlDType::Q5K, GgmlDType::Q6K]];
+
 /// Ours, where the device has them, and Candle's, where they were compiled for it.
 fn blocks(device: &Device) -> Result<()> {
-    let shape @ [outputs, inputs] = [96, 768];
-    let [w, _] = numbers(19, &shape, DType::F32, &Device::Cpu)?;
+    let [w, _] = numbers(19, &[96, 768], DType::F32, &Device::Cpu)?;
+    if device.is_cuda() {
+        let ours = BLOCKS.iter().filter(|storage| PackedBlocks::fit(**storage, 768, working(device)));
+        let alone = ours.map(std::slice::from_ref);
+        alone.chain(OF_TWO.iter().map(|two| &two[..])).try_for_each(|types| packed_blocks(types, &w, device))?;
+        gated_blocks(&w, device)?;
+    }
     for storage in BLOCKS {
-        if device.is_cuda() && PackedBlocks::fit(storage, inputs, working(device)) {
-            let cpu = QTensor::quantize(&w, storage)?;
-            let (expected, bytes) = (cpu.dequantize(&Device::Cpu)?, cpu.data()?);
-            let size = bytes.len() / outputs;
-            let packed = PackedBlocks::pack(storage, shape, |row| bytes[row * size..][..size].into(), device)?;
-            close(&format!("{storage:?}, widened"), &packed.widen(working(device))?, &expected, CLOSE)?;
-            for rows in ROWS {
-                let [x, gx] = numbers(rows as u64, &[rows, inputs], working(device), device)?;
-                let what = format!("{storage:?}, {rows} rows");
-                close(&what, &packed.multiply(&gx)?, &x.matmul(&expected.t()?)?, CLOSE)?;
-            }
-        }
         if !multiplies_blocks(device) {
             continue;
         }
@@ -267,6 +263,48 @@ fn blocks(device: &Device) -> Result<()> {
             let what = format!("{storage:?}, {rows} rows");
             close(&what, &matrix.forward(&gx)?, &x.matmul(&expected.t()?)?, CLOSE_BLOCKS)?;
         }
+    }
+    Ok(())
+}
+
+/// Products with `w` in each of `types`, one behind the other.
+fn packed_blocks(types: &[GgmlDType], w: &Tensor, device: &Device) -> Result<()> {
+    let (outputs, inputs) = w.dims2()?;
+    let (mut parts, mut stored, mut expected) = (Vec::new(), Vec::new(), Vec::new());
+    for &blocks in types {
+        let cpu = QTensor::quantize(w, blocks)?;
+        parts.push(Part { blocks, outputs });
+        expected.push(cpu.dequantize(&Device::Cpu)?);
+        stored.push(cpu.data()?.into_owned());
+    }
+    let row = |row: usize| {
+        let (part, size) = (&stored[row / outputs], stored[row / outputs].len() / outputs);
+        part[row % outputs * size..][..size].into()
+    };
+    let packed = PackedBlocks::pack(parts, Packing::InOrder, inputs, row, device)?;
+    let expected = Tensor::cat(&expected, 0)?;
+    close(&format!("{types:?}, widened"), &packed.widen(working(device))?, &expected, CLOSE)?;
+    for rows in ROWS {
+        let [x, gx] = numbers(rows as u64, &[rows, inputs], working(device), device)?;
+        close(&format!("{types:?}, {rows} rows"), &packed.multiply(&gx)?, &x.matmul(&expected.t()?)?, CLOSE)?;
+    }
+    Ok(())
+}
+
+/// A product whose first half is the gate of the other.
+fn gated_blocks(w: &Tensor, device: &Device) -> Result<()> {
+    let (outputs, inputs) = w.dims2()?;
+    let cpu = QTensor::quantize(w, GgmlDType::Q4K)?;
+    let (expected, bytes) = (cpu.dequantize(&Device::Cpu)?, cpu.data()?);
+    let row = |row: usize| bytes[row * bytes.len() / outputs..][..bytes.len() / outputs].into();
+    let parts = vec![Part { blocks: GgmlDType::Q4K, outputs }];
+    let packed = PackedBlocks::pack(parts, Packing::Gated, inputs, row, device)?;
+    close("gated blocks, widened", &packed.widen(working(device))?, &expected, CLOSE)?;
+    for rows in ROWS {
+        let [x, gx] = numbers(rows as u64, &[rows, inputs], working(device), device)?;
+        let both = x.matmul(&expected.t()?)?.chunk(2, 1)?;
+        let gated = gated::reference(&both[0], &both[1], Gate::Silu)?;
+        close(&format!("gated blocks, {rows} rows"), &packed.multiply(&gx)?, &gated, CLOSE)?;
     }
     Ok(())
 }

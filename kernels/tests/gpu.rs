@@ -10,7 +10,9 @@ use moot_kernels::ops::attention::Attention;
 use moot_kernels::ops::kv_store::Slots;
 use moot_kernels::ops::rotate_store::RotateStore;
 use moot_kernels::ops::{add_norm, bidirectional, gated, norm, rope, sample};
-use moot_kernels::{AttentionPlan, CUDA, Distances, Gate, PAGE, PackedBlocks, Relative, SequenceRows, Texts, Weight};
+use moot_kernels::{
+    AttentionPlan, CUDA, Distances, Gate, PAGE, PackedBlocks, Packing, Part, Relative, SequenceRows, Texts, Weight,
+};
 
 fn gpu() -> Device {
     let built = CUDA;
@@ -186,13 +188,21 @@ fn products_of_blocks_are_their_reference_and_rows_do_not_depend_on_the_batch() 
         GgmlDType::Q5K,
         GgmlDType::Q6K,
     ];
-    for storage in types {
+    let alone = types.iter().map(std::slice::from_ref);
+    let of_two =
+        [[GgmlDType::Q4K, GgmlDType::Q6K], [GgmlDType::Q5K, GgmlDType::Q6K], [GgmlDType::Q8_0, GgmlDType::Q4_0]];
+    for storage in alone.chain(of_two.iter().map(|both| &both[..])) {
         for (outputs, inputs) in [(33, 256), (640, 1536), (200, 8960), (4096, 512)] {
-            let cpu = QTensor::quantize(&Tensor::randn(0_f32, 1.0, (outputs, inputs), &Device::Cpu)?, storage)?;
-            let (w, bytes) = (cpu.dequantize(&Device::Cpu)?, cpu.data()?);
-            let size = bytes.len() / outputs;
-            let on_gpu =
-                PackedBlocks::pack(storage, [outputs, inputs], |row| bytes[row * size..][..size].into(), &gpu)?;
+            let (mut parts, mut numbers, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+            for &blocks in storage {
+                let cpu = QTensor::quantize(&Tensor::randn(0_f32, 1.0, (outputs, inputs), &Device::Cpu)?, blocks)?;
+                parts.push(Part { blocks, outputs });
+                numbers.push(cpu.dequantize(&Device::Cpu)?);
+                let bytes = cpu.data()?;
+                rows.extend(bytes.chunks_exact(bytes.len() / outputs).map(<[u8]>::to_vec));
+            }
+            let w = Tensor::cat(&numbers, 0)?;
+            let on_gpu = PackedBlocks::pack(parts, Packing::InOrder, inputs, |row| (&rows[row][..]).into(), &gpu)?;
             for (dtype, most) in &TYPES[1..] {
                 let widened = on_gpu.widen(*dtype)?;
                 close(&format!("{storage:?}, widened"), &widened, &w, *most)?;
@@ -205,6 +215,28 @@ fn products_of_blocks_are_their_reference_and_rows_do_not_depend_on_the_batch() 
                     let alone = on_gpu.multiply(&gx.narrow(0, rows / 2, 1)?)?;
                     assert_eq!(bits(&alone)?, bits(&got.narrow(0, rows / 2, 1)?)?, "{what}");
                 }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+fn gated_products_are_the_gate_times_the_rest() -> Result<()> {
+    let gpu = gpu();
+    for (storage, outputs, inputs) in [(GgmlDType::Q4K, 17_920, 1536), (GgmlDType::Q8_0, 48, 64)] {
+        let cpu = QTensor::quantize(&Tensor::randn(0_f32, 0.05, (outputs, inputs), &Device::Cpu)?, storage)?;
+        let (w, bytes) = (cpu.dequantize(&Device::Cpu)?, cpu.data()?);
+        let row = |row: usize| bytes[row * bytes.len() / outputs..][..bytes.len() / outputs].into();
+        let on_gpu = PackedBlocks::pack(vec![Part { blocks: storage, outputs }], Packing::Gated, inputs, row, &gpu)?;
+        for (dtype, most) in &TYPES[1..] {
+            close(&format!("{storage:?}, gated, widened"), &on_gpu.widen(*dtype)?, &w, *most)?;
+            for rows in [1, 8, 9, 30, 130] {
+                let (x, gx) = random(&[rows, inputs], *dtype, &gpu)?;
+                let both = x.matmul(&w.t()?)?.chunk(2, 1)?;
+                let expected = (both[0].silu()? * &both[1])?;
+                close(&format!("{storage:?}, gated, {rows} rows"), &on_gpu.multiply(&gx)?, &expected, 4.0 * most)?;
             }
         }
     }

@@ -121,10 +121,15 @@ fn logits_are_those_of_transformers() {
 
 /// A model whose heads are as wide as those of real ones.
 fn spec(head_dim: usize, heads: usize) -> DecoderSpec {
+    spec_of(head_dim, heads, false)
+}
+
+fn spec_of(head_dim: usize, heads: usize, tied: bool) -> DecoderSpec {
     let value: Value = json!({
         "model_type": "qwen3", "vocab_size": 1000, "hidden_size": 512, "num_hidden_layers": 3, "head_dim": head_dim,
         "num_attention_heads": heads, "num_key_value_heads": 2, "intermediate_size": 1024,
         "max_position_embeddings": 1024, "rms_norm_eps": 1e-6, "rope_theta": 1e6,
+        "tie_word_embeddings": tied,
     });
     spec_of_config(&Config::of(Path::new("a test"), value).unwrap()).unwrap()
 }
@@ -146,13 +151,14 @@ fn most_of(block: GgmlDType) -> f64 {
 fn every_type_of_stored_weights_gives_the_logits_of_the_cpu() {
     let on_cpu = LoadOptions { residency: Residency::Dense, ..LoadOptions::default() };
     let mut failures = Vec::new();
-    for (head_dim, heads) in [(64, 6), (128, 4)] {
+    for (head_dim, heads, tied) in [(64, 6, false), (128, 4, true)] {
         for (storage, most) in
             FLOATS.map(|float| (float, 0.01)).into_iter().chain(kernels::BLOCKS.map(|block| (block, most_of(block))))
         {
-            let weights = Weights::random(&spec(head_dim, heads), RandomOptions { seed: 5, storage });
-            let reference = Decoder::load(spec(head_dim, heads), &weights, &on_cpu).unwrap();
-            let decoder = Decoder::load(spec(head_dim, heads), &weights, &on_gpu(DType::F16, false)).unwrap();
+            let spec = || spec_of(head_dim, heads, tied);
+            let weights = Weights::random(&spec(), RandomOptions { seed: 5, storage });
+            let reference = Decoder::load(spec(), &weights, &on_cpu).unwrap();
+            let decoder = Decoder::load(spec(), &weights, &on_gpu(DType::F16, false)).unwrap();
             let ours = kernels::PackedBlocks::fit(storage, 512, DType::F16);
             assert_eq!(decoder.packed_matrices() > 0, ours, "{storage:?}");
             // Kernels differ by the number of rows.

@@ -1,8 +1,12 @@
-//! Attention over pages: spans side by side, then their merge.
+//! Attention over pages: spans side by side, and tiles of long chunks.
 
 use super::kernel::Argument::{F32, Pointer, U32};
 use super::kernel::{Element, Kernel, Launch, Module};
-use crate::ops::cascade::Cascade;
+use crate::ops::cascade::{Cascade, Kind};
+
+/// Warps of a block, as the kernels have them.
+const WARPS_OF_SPAN: u32 = 8;
+const WARPS_OF_CHUNK: u32 = 4;
 
 /// Sizes of a head that kernels are compiled for.
 pub const HEAD_DIMS: [usize; 3] = [64, 96, 128];
@@ -31,7 +35,8 @@ pub struct AttentionBuffers {
     pub v: u64,
     /// Like `q`
     pub out: u64,
-    /// f32 `[slots, heads, head_dim]` and behind it `[slots, heads, 2]`, for what spans give
+    /// f32 `[slots, heads, head_dim]` and behind it `[slots, heads, 2]`, for what spans give; behind both u32
+    /// `[rows, kv_heads]`, for the spans that are there, which must be 0 and is 0 afterwards
     pub partial: u64,
     /// The words of the [`Cascade`]
     pub plan: u64,
@@ -47,38 +52,42 @@ pub fn fits(element: Element, heads: usize, kv_heads: usize, head_dim: usize) ->
 /// Numbers at [`AttentionBuffers::partial`].
 #[must_use]
 pub fn partial_len(shape: &AttentionShape, cascade: &Cascade) -> usize {
-    cascade.partials() * shape.heads * (shape.head_dim + 2)
+    let [_, _, end] = partial_parts(shape, cascade);
+    end + cascade.rows() * shape.kv_heads
 }
 
-/// Attention of all rows of `cascade`, in at most four launches.
+/// Where the three parts of [`AttentionBuffers::partial`] begin.
+fn partial_parts(shape: &AttentionShape, cascade: &Cascade) -> [usize; 3] {
+    let results = cascade.partials() * shape.heads;
+    [0, results * shape.head_dim, results * (shape.head_dim + 2)]
+}
+
+/// Attention of all rows of `cascade`, in at most two launches.
 #[must_use]
 pub fn attention(element: Element, shape: &AttentionShape, at: &AttentionBuffers, cascade: &Cascade) -> Vec<Launch> {
-    let kernel = |name| Kernel::new(Module::Attention, name).sized(shape.head_dim).of(element);
     let word = |index: usize| Pointer(at.plan + 4 * index as u64);
-    let sums = at.partial + 4 * (cascade.partials() * shape.heads * shape.head_dim) as u64;
+    let parts = partial_parts(shape, cascade).map(|first| Pointer(at.partial + 4 * first as u64));
     // The kernels compute powers of 2, which are one instruction.
     let scale = F32(shape.scale * std::f32::consts::LOG2_E);
-    let (heads, kv_heads) = (U32(shape.heads as u32), U32(shape.kv_heads as u32));
-    let mut launches = Vec::with_capacity(4);
-    for (kind, first, count) in cascade.launches(shape.kv_heads) {
-        let buffers = [at.q, at.k, at.v, at.out, at.partial, sums].map(Pointer);
-        let plan = [word(cascade.positions()), word(cascade.slots()), word(first), word(cascade.visits())];
-        launches.push(Launch {
-            kernel: kernel(kind.kernel()),
-            grid: [count as u32, shape.kv_heads as u32, 1],
-            threads: kind.threads(),
-            arguments: [&buffers[..], &plan, &[heads, kv_heads, scale]].concat(),
-        });
-    }
-    let (first, count) = cascade.merged();
-    if count > 0 {
-        let (positions, slots) = (word(cascade.positions()), word(cascade.slots()));
-        launches.push(Launch {
-            kernel: kernel("merge"),
-            grid: [count as u32, 1, 1],
-            threads: (shape.heads.min(8) * 32) as u32,
-            arguments: [&[at.partial, sums, at.out].map(Pointer)[..], &[positions, slots, word(first), heads]].concat(),
-        });
-    }
-    launches
+    let sizes = [U32(shape.heads as u32), U32(shape.kv_heads as u32), scale];
+    let tensors = [at.q, at.k, at.v, at.out].map(Pointer);
+    let (positions, slots, visits) = (word(cascade.positions()), word(cascade.slots()), word(cascade.visits()));
+    let launch = |kind: Kind| {
+        let (first, works) = cascade.works(kind);
+        let (name, threads, arguments) = match kind {
+            Kind::Span => (
+                "attend_span",
+                32 * WARPS_OF_SPAN,
+                [&tensors[..], &parts, &[positions, slots, word(first), visits], &sizes].concat(),
+            ),
+            Kind::Chunk => (
+                "attend_chunk",
+                32 * WARPS_OF_CHUNK,
+                [&tensors[..], &[positions, word(first), visits], &sizes].concat(),
+            ),
+        };
+        let kernel = Kernel::new(Module::Attention, name).sized(shape.head_dim).of(element);
+        (works > 0).then(|| Launch { kernel, grid: [works as u32, shape.kv_heads as u32, 1], threads, arguments })
+    };
+    Kind::ALL.into_iter().filter_map(launch).collect()
 }

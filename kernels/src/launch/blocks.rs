@@ -4,6 +4,8 @@
 //! eight of `Q8_0`), 16 bytes a lane; the fifth bits, or the fifth and sixth; the scales of outputs g and g + 8, for g from 0
 //! to 7. Four units of a type with blocks of 256 inputs are followed by the scales of their scales. Units of sixteen outputs
 //! follow each other, then come the next sixteen; outputs that are missing are zero. `cuda/blocks.cu` reads the same.
+//! A matrix may have parts of different types, one behind the other. Where a gate and what it is multiplied with are one
+//! matrix, eight outputs of each are sixteen, so that a lane has both ([`Packing::Gated`]).
 
 use super::kernel::Argument::{Pointer, U32};
 use super::kernel::{Argument, Element, Kernel, Launch, Module};
@@ -108,30 +110,105 @@ pub fn fits(element: Element, blocks: GgmlDType, inputs: usize) -> bool {
     element.is_half() && whole && Format::of(blocks).is_some()
 }
 
-/// The words of a packed matrix `[outputs, inputs]` of such blocks; `row` gives an output's blocks as a GGUF file has them.
-/// `None` where no kernel [fits](fits).
+/// Outputs that follow each other in a matrix and have blocks of one type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// The type.
+    pub blocks: GgmlDType,
+    /// How many.
+    pub outputs: usize,
+}
+
+impl Part {
+    /// Bytes of the packed part. A multiple of 16.
+    fn bytes(&self, format: &Format, inputs: usize) -> usize {
+        self.outputs.div_ceil(OUTPUTS) * (inputs / INPUTS / format.units() * format.chunk())
+    }
+}
+
+/// In which order outputs are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    /// As they are.
+    InOrder,
+    /// The first half are a gate's outputs, the second half what it is multiplied with. Products give `silu(gate) * up`, half
+    /// as many outputs. One part, and outputs in multiples of sixteen.
+    Gated,
+}
+
+impl Packing {
+    /// Whether a matrix of `parts` can be packed so.
+    #[must_use]
+    pub fn fits(self, parts: &[Part]) -> bool {
+        match self {
+            Self::InOrder => outputs_of(parts) > 0,
+            Self::Gated => matches!(parts, [part] if part.outputs > 0 && part.outputs.is_multiple_of(OUTPUTS)),
+        }
+    }
+
+    /// The output, of `outputs`, that is packed in place `at`.
+    fn output(self, at: usize, outputs: usize) -> usize {
+        match self {
+            Self::InOrder => at,
+            Self::Gated => at % OUTPUTS / 8 * (outputs / 2) + at / OUTPUTS * 8 + at % 8,
+        }
+    }
+
+    /// Outputs of a product with a matrix of `parts`.
+    #[must_use]
+    pub fn width(self, parts: &[Part]) -> usize {
+        match self {
+            Self::InOrder => outputs_of(parts),
+            Self::Gated => outputs_of(parts) / 2,
+        }
+    }
+}
+
+/// Outputs of a matrix.
+#[must_use]
+pub fn outputs_of(parts: &[Part]) -> usize {
+    parts.iter().map(|part| part.outputs).sum()
+}
+
+/// The words of a packed matrix of `inputs` inputs; `row` gives an output's blocks as a GGUF file has them. `None` where no
+/// kernel [fits](fits) a part, or the packing does not.
 pub fn pack<'a>(
-    blocks: GgmlDType,
-    [outputs, inputs]: [usize; 2],
+    parts: &[Part],
+    packing: Packing,
+    inputs: usize,
     row: impl Fn(usize) -> Cow<'a, [u8]> + Sync,
 ) -> Option<Vec<u32>> {
-    let format = Format::of(blocks).filter(|_| fits(Element::F16, blocks, inputs))?;
+    let placed = placed(Element::F16, (parts, packing), inputs, &[])?;
+    let end = placed.last().map_or(0, |(part, format, [first, _])| first + part.bytes(format, inputs));
+    let (mut words, outputs) = (vec![0_u32; end / 4], outputs_of(parts));
+    for (part, format, [from, first]) in &placed {
+        let words = &mut words[from / 4..][..part.bytes(format, inputs) / 4];
+        pack_part(*part, format, inputs, words, |at| row(packing.output(first + at, outputs)));
+    }
+    Some(words)
+}
+
+fn pack_part<'a>(
+    Part { blocks, outputs }: Part,
+    format: &Format,
+    inputs: usize,
+    words: &mut [u32],
+    row: impl Fn(usize) -> Cow<'a, [u8]> + Sync,
+) {
     let of_tile = inputs / INPUTS / format.units() * format.chunk();
-    let mut words = vec![0_u32; outputs.div_ceil(OUTPUTS) * of_tile / 4];
     words.par_chunks_exact_mut(of_tile / 4).enumerate().for_each(|(tile, words)| {
         let mut bytes = vec![0_u8; of_tile];
         for within in 0..OUTPUTS.min(outputs - tile * OUTPUTS) {
             let stored = row(tile * OUTPUTS + within);
             for (unit, chunk) in (0..inputs / INPUTS).map(|unit| (unit, unit / format.units() * format.chunk())) {
                 let (from, at) = (read(blocks, &stored, unit), unit % format.units());
-                place(&format, &from, within, &mut bytes[chunk + at * format.unit()..][..format.unit()]);
+                place(format, &from, within, &mut bytes[chunk + at * format.unit()..][..format.unit()]);
                 let head = chunk + format.units() * format.unit();
-                place_head(&format, from.head, within, &mut bytes[head..][..8 * format.head()]);
+                place_head(format, from.head, within, &mut bytes[head..][..8 * format.head()]);
             }
         }
         words.iter_mut().zip(bytes.as_chunks().0).for_each(|(word, bytes)| *word = u32::from_le_bytes(*bytes));
     });
-    Some(words)
 }
 
 /// What an output has in a unit.
@@ -230,53 +307,103 @@ fn place_head(format: &Format, head: [u8; 4], within: usize, heads: &mut [u8]) {
     heads[format.head() * (within % 8) + each * (within / 8)..][..each].copy_from_slice(&head[..each]);
 }
 
-/// The kernels of `blocks`, where they [fit](fits) and all addresses are multiples of 16.
-fn fitting(element: Element, blocks: GgmlDType, inputs: usize, pointers: &[u64]) -> Option<Format> {
-    let aligned = pointers.iter().all(|at| at.is_multiple_of(16));
-    if aligned && fits(element, blocks, inputs) { Format::of(blocks) } else { None }
+/// Parts with their formats and where each begins, in bytes of the packed matrix and in outputs. `None` where no kernel
+/// [fits](fits), the packing does not, or an address is no multiple of 16.
+fn placed(
+    element: Element,
+    (parts, packing): (&[Part], Packing),
+    inputs: usize,
+    addresses: &[u64],
+) -> Option<Vec<(Part, Format, [usize; 2])>> {
+    let aligned = addresses.iter().all(|at| at.is_multiple_of(16));
+    let mut end = [0, 0];
+    let placed = packing.fits(parts).then_some(parts)?.iter().map(|part| {
+        let format = Format::of(part.blocks).filter(|_| aligned && fits(element, part.blocks, inputs))?;
+        let first = end;
+        end = [first[0] + part.bytes(&format, inputs), first[1] + part.outputs];
+        Some((*part, format, first))
+    });
+    placed.collect()
 }
 
-/// `y = x · wᵀ` over `[rows, inputs]` and a [packed](pack) matrix `[outputs, inputs]`; `[x, w, y]`. `None` where no kernel
-/// [fits](fits), or an address is no multiple of 16.
+/// The kernel for parts of two types in one launch.
+fn of_two(first: GgmlDType, second: GgmlDType) -> Option<&'static str> {
+    match (first, second) {
+        (GgmlDType::Q4K, GgmlDType::Q6K) => Some("blocks_q4_k_q6_k"),
+        (GgmlDType::Q5K, GgmlDType::Q6K) => Some("blocks_q5_k_q6_k"),
+        _ => None,
+    }
+}
+
+/// `y = x · wᵀ` over `[rows, inputs]` and a [packed](pack) matrix of `inputs` inputs, as its [`Packing`] says; `[x, w, y]`.
+/// One launch where the parts have one type, or two that have a kernel together; else one a part. `None` where no kernel
+/// [fits](fits), the packing does not, or an address is no multiple of 16.
 #[must_use]
 pub fn blocks(
     element: Element,
-    blocks: GgmlDType,
-    pointers: [u64; 3],
+    (parts, packing): (&[Part], Packing),
+    [x, w, y]: [u64; 3],
     rows: usize,
-    [outputs, inputs]: [usize; 2],
-) -> Option<Launch> {
-    let format = fitting(element, blocks, inputs, &pointers)?;
-    let of_all = TILES[TILES.len() - 1];
-    // The kernel for 16 rows is slower with codes of eight bits than the next one (benches/results/gpu.md).
-    let fast = |(tiles, _): &(usize, usize)| rows <= 8 * tiles && (format.bits, *tiles) != (8, 2);
-    let (tiles, width) = TILES.into_iter().find(fast).unwrap_or(of_all);
+    inputs: usize,
+) -> Option<Vec<Launch>> {
+    let placed = placed(element, (parts, packing), inputs, &[x, w, y])?;
+    let outputs = outputs_of(parts);
     // Sums of warps are added as a tree, so their number must not depend on the rows. Few outputs need many warps to have
     // the card busy; with many outputs each warp has a longer share.
     let wanted = WARPS.div_ceil(outputs.div_ceil(OUTPUTS)).next_power_of_two();
     let warps = wanted.min(MOST_WARPS).min((inputs / INPUTS).next_power_of_two());
-    let mut arguments: Vec<Argument> = pointers.map(Pointer).to_vec();
-    arguments.extend([rows, inputs, outputs].map(|n| U32(n as u32)));
-    Some(Launch {
-        kernel: Kernel::new(Module::Blocks, format.product).sized(tiles).of(element),
-        grid: [outputs.div_ceil(width) as u32, rows.div_ceil(8 * tiles) as u32, 1],
+    // The kernel for 16 rows is slower with codes of eight bits than the next one (benches/results/gpu.md).
+    let tiles_of = |bits: usize| {
+        let fast = |(tiles, _): &(usize, usize)| rows <= 8 * tiles && (bits, *tiles) != (8, 2);
+        TILES.into_iter().find(fast).unwrap_or(TILES[TILES.len() - 1])
+    };
+    let launch = |name, (tiles, columns): (usize, usize), arguments: Vec<Argument>| Launch {
+        kernel: Kernel::new(Module::Blocks, name).sized(tiles).of(element),
+        grid: [columns as u32, rows.div_ceil(8 * tiles) as u32, 1],
         threads: 32 * warps as u32,
         arguments,
-    })
+    };
+    let numbers = |numbers: &[usize]| numbers.iter().map(|n| U32(*n as u32)).collect::<Vec<_>>();
+    if let [(a, format, _), (b, _, [second, _])] = &placed[..]
+        && let Some(name) = of_two(a.blocks, b.blocks)
+    {
+        let (tiles, width) = tiles_of(format.bits);
+        let pointers = [x, w, w + *second as u64, y].map(Pointer);
+        let arguments = [&pointers[..], &numbers(&[rows, inputs, a.outputs, b.outputs])].concat();
+        return Some(vec![launch(name, (tiles, a.outputs.div_ceil(width) + b.outputs.div_ceil(width)), arguments)]);
+    }
+    let (width_of_y, gated) = (packing.width(parts), usize::from(packing == Packing::Gated));
+    let alone = |(part, format, [bytes, first]): &(Part, Format, [usize; 2])| {
+        let (tiles, width) = tiles_of(format.bits);
+        // Numbers have two bytes.
+        let pointers = [x, w + *bytes as u64, y + 2 * *first as u64].map(Pointer);
+        let arguments = [&pointers[..], &numbers(&[rows, inputs, part.outputs, width_of_y, gated])].concat();
+        launch(format.product, (tiles, part.outputs.div_ceil(width)), arguments)
+    };
+    Some(placed.iter().map(alone).collect())
 }
 
-/// The [packed](pack) matrix `w` as numbers, `[outputs, inputs]`; `[w, y]`. `None` as for [`blocks`].
+/// The [packed](pack) matrix `w` as numbers, `[outputs, inputs]`; `[w, y]`. A launch a part; `None` as for [`blocks`].
 #[must_use]
-pub fn widen(element: Element, blocks: GgmlDType, pointers: [u64; 2], [outputs, inputs]: [usize; 2]) -> Option<Launch> {
+pub fn widen(
+    element: Element,
+    (parts, packing): (&[Part], Packing),
+    [w, y]: [u64; 2],
+    inputs: usize,
+) -> Option<Vec<Launch>> {
     /// Units of a block of threads.
     const UNITS: usize = 8;
-    let format = fitting(element, blocks, inputs, &pointers)?;
-    let mut arguments: Vec<Argument> = pointers.map(Pointer).to_vec();
-    arguments.extend([inputs, outputs].map(|n| U32(n as u32)));
-    Some(Launch {
+    let launch = |(part, format, [bytes, first]): &(Part, Format, [usize; 2])| Launch {
         kernel: Kernel::new(Module::Blocks, format.widen).of(element),
-        grid: [(inputs / INPUTS).div_ceil(UNITS) as u32, outputs.div_ceil(OUTPUTS) as u32, 1],
+        grid: [(inputs / INPUTS).div_ceil(UNITS) as u32, part.outputs.div_ceil(OUTPUTS) as u32, 1],
         threads: 32 * UNITS as u32,
-        arguments,
-    })
+        arguments: vec![
+            Pointer(w + *bytes as u64),
+            Pointer(y + 2 * (first * inputs) as u64),
+            U32(inputs as u32),
+            U32(part.outputs as u32),
+            U32(u32::from(packing == Packing::Gated)),
+        ],
+    };
+    Some(placed(element, (parts, packing), inputs, &[w, y])?.iter().map(launch).collect())
 }

@@ -66,7 +66,7 @@ impl Kernel {
 }
 
 impl fmt::Display for Kernel {
-    /// The name in the module: `attend_few_128_bf16`.
+    /// The name in the module: `attend_span_128_bf16`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)?;
         if let Some(size) = self.size {

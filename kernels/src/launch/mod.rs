@@ -14,7 +14,7 @@ pub use attention::{
     AttentionBuffers, AttentionShape, HEAD_DIMS, attention, fits as attention_fits,
     partial_len as attention_partial_len,
 };
-pub use blocks::{blocks, fits as blocks_fit, pack as pack_blocks, widen};
+pub use blocks::{Packing, Part, blocks, fits as blocks_fit, outputs_of, pack as pack_blocks, widen};
 pub use capability::{Usable, usable};
 pub use encoder::{ENCODER_HEAD_DIMS, add_norm, bidirectional, bidirectional_blocks};
 pub use kernel::{Argument, Element, Kernel, Launch, Module};

@@ -57,7 +57,7 @@ impl Case {
         let cascade = Cascade::new(sequences, heads / kv_heads);
         let (out, partial) = self.run_plan(library, sequences, &cascade);
         partial.values();
-        if let Some(room) = cascade.room(kv_heads) {
+        if let Some(room) = cascade.room() {
             // Some of its partial results are no row's.
             let (padded, _) = self.run_plan(library, sequences, &cascade.padded(room));
             same_bits("a plan of a captured step", &padded.values(), &out.values());
@@ -69,7 +69,9 @@ impl Case {
         let q = self.q(sequences);
         let (out, [k, v]) = (Buffer::unwritten(self.element, q.len()), self.caches(sequences));
         let (q, plan) = (Buffer::of(self.element, &q), Buffer::words(cascade.words()));
-        let partial = Buffer::unwritten(Element::F32, launch::attention_partial_len(&self.shape, cascade));
+        let stored = cascade.rows() * self.shape.kv_heads;
+        let results = launch::attention_partial_len(&self.shape, cascade) - stored;
+        let partial = Buffer::of(Element::F32, &[vec![f32::NAN; results], vec![0.0; stored]].concat());
         let at = AttentionBuffers {
             q: q.pointer(),
             k: k.pointer(),
@@ -81,6 +83,7 @@ impl Case {
         for launch in launch::attention(self.element, &self.shape, &at, cascade) {
             library.run(&launch);
         }
+        assert!(partial.to_words()[results..].iter().all(|&stored| stored == 0), "the next layer counts spans from 0");
         (out, partial)
     }
 
@@ -146,5 +149,14 @@ fn many_sharers_are_more_than_one_block() {
     let library = library();
     let case = Case::new(HALVES[1], [8, 1, 64], 24);
     let sequences: Vec<_> = (0..11).map(|i| sequence(35, 1, [0, 1, 2 + i])).collect();
+    case.check(library, &sequences);
+}
+
+#[test]
+fn a_span_of_more_visits_than_a_warp_has_lanes() {
+    let library = library();
+    let case = Case::new(HALVES[0], [4, 1, 64], 64);
+    let own = |i: u32| (1..4).map(move |page| 3 * i + page);
+    let sequences: Vec<_> = (0..16).map(|i| sequence(50 + i as usize % 9, 1, [0].into_iter().chain(own(i)))).collect();
     case.check(library, &sequences);
 }

@@ -180,6 +180,18 @@ inline bool __any_sync(unsigned, bool vote) {
   const auto *all = emulation::exchange(&word, 1);
   return std::any_of(all, all + 32, [](const uint64_t *lane) { return lane[0] != 0; });
 }
+template <class V> inline V __shfl_sync(unsigned, V value, unsigned lane) { return emulation::shuffle(value, lane); }
+inline unsigned __ballot_sync(unsigned, bool vote) {
+  const uint64_t word = vote;
+  const auto *all = emulation::exchange(&word, 1);
+  unsigned votes = 0;
+  for (unsigned lane = 0; lane < 32; lane++) votes |= (unsigned)all[lane][0] << lane;
+  return votes;
+}
+inline int __ffs(unsigned x) { return __builtin_ffs((int)x); }
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+// Blocks run one after the other.
+inline void __threadfence() {}
 template <class V> inline V atomicAdd(V *at, V by) {
   const V before = *at;
   *at = before + by;
@@ -191,6 +203,8 @@ inline unsigned __float_as_uint(float x) {
   return bits;
 }
 inline float load(const float *at) { return *at; }
+inline uint32_t load(const uint32_t *at) { return *at; }
+inline float load_written(const float *at) { return *at; }
 inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 inline float exp2_fast(float x) { return exp2f(x); }
 
@@ -249,6 +263,14 @@ template <class T> inline void mma(float (&d)[4], const uint32_t (&a)[4], uint32
       d[i] += x * y;
     }
   }
+}
+
+inline uint32_t transposed(uint32_t x) {
+  const uint64_t word = x;
+  const auto *all = emulation::exchange(&word, 1);
+  const unsigned g = emulation::current % 32 / 4, t = emulation::current % 4;
+  auto at = [&](unsigned r, unsigned c) { return (uint32_t)(all[r * 4 + c / 2][0] >> 16 * (c % 2)) & 0xffff; };
+  return at(2 * t, g) | at(2 * t + 1, g) << 16;
 }
 
 inline void matrices(uint32_t (&r)[4], const void *row, bool transposed) {

@@ -44,16 +44,16 @@ template <class... A> Kernel erase(void (*kernel)(A...)) {
 #define ALL(SPACE, NAME) {#NAME "_f32", erase(SPACE::NAME##_f32)}, HALVES(SPACE, NAME)
 #define HALVES(SPACE, NAME) {#NAME "_f16", erase(SPACE::NAME##_f16)}, {#NAME "_bf16", erase(SPACE::NAME##_bf16)}
 #define DIMS(NAME) HALVES(attentions, NAME##_64), HALVES(attentions, NAME##_96), HALVES(attentions, NAME##_128)
-#define TILES(TYPE)                                                                                                   \
-  HALVES(blocks, blocks_##TYPE##_1), HALVES(blocks, blocks_##TYPE##_2), HALVES(blocks, blocks_##TYPE##_4),            \
-      HALVES(blocks, widen_##TYPE)
+#define PRODUCTS(TYPE)                                                                                                \
+  HALVES(blocks, blocks_##TYPE##_1), HALVES(blocks, blocks_##TYPE##_2), HALVES(blocks, blocks_##TYPE##_4)
+#define TILES(TYPE) PRODUCTS(TYPE), HALVES(blocks, widen_##TYPE)
 const std::map<std::string, Kernel> kernels = {
     ALL(norms, rms_norm), ALL(norms, add_rms_norm), ALL(rotaries, rope), ALL(rotaries, rotate_store),
-    ALL(swiglus, swiglu), DIMS(attend_few), DIMS(attend_many), DIMS(attend_chunk), DIMS(merge),
+    ALL(swiglus, swiglu), DIMS(attend_span), DIMS(attend_chunk),
     HALVES(linears, linear_few), HALVES(linears, linear_many), {"sample", erase(samples::sample)},
     {"bidirectional_32", erase(encoders::bidirectional_32)}, {"bidirectional_64", erase(encoders::bidirectional_64)},
     {"add_norm", erase(encoders::add_norm)}, TILES(q4_0), TILES(q4_1), TILES(q5_0), TILES(q5_1), TILES(q8_0),
-    TILES(q4_k), TILES(q5_k), TILES(q6_k),
+    TILES(q4_k), TILES(q5_k), TILES(q6_k), PRODUCTS(q4_k_q6_k), PRODUCTS(q5_k_q6_k),
 };
 
 }  // namespace

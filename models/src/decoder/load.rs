@@ -48,8 +48,11 @@ impl Decoder {
         };
         let token_embedding = embedding(&loader)?;
         let output = match spec.output {
-            Output::Tied if options.more_devices.is_empty() => Linear::dense(token_embedding.clone(), None),
-            Output::Tied => Linear::dense(embedding(&last)?, None),
+            Output::Tied if options.more_devices.is_empty() => {
+                last.tied(vocabulary(Name::Embedding), token_embedding.clone())?
+            }
+            // The last device has no other use for the embedding.
+            Output::Tied => last.linear(vocabulary(Name::Embedding), None)?,
             Output::Own => last.linear(vocabulary(Name::Output), None)?,
         };
         let block = |i| Block::load(i, &Loader { device: options.device_of(i, spec.layers), ..loader });
@@ -134,7 +137,7 @@ impl Loader<'_> {
         let rows = |projection, inputs| self.projection(index, projection, inputs);
         let inward =
             |projection| Source { from: rows(projection, self.spec.hidden), bias: None, order: RowOrder::Stored };
-        let gate_up = self.joined([inward(BlockTensor::Gate), inward(BlockTensor::Up)])?;
+        let gate_up = self.gate_up([inward(BlockTensor::Gate), inward(BlockTensor::Up)])?;
         Ok(FeedForward::new(
             gate_up,
             self.spec.gate,
@@ -207,11 +210,11 @@ impl Loader<'_> {
         biases: Option<[candle_core::Result<Tensor>; 3]>,
     ) -> Result<FeedForward> {
         let inward = |inner| Source { from: slice(inner), bias: None, order: RowOrder::Stored };
-        let gate_up = self.joined([inward(Inner::Gate), inward(Inner::Up)])?;
+        let inward = [Inner::Gate, Inner::Up].map(inward);
         let down = self.linear(slice(Inner::Down), None)?;
         let (gate_up, down) = match biases {
-            None => (gate_up, down),
-            Some([gate, up, of_down]) => (gate_up.with_biases([gate?, up?])?, down.with_bias(of_down?)),
+            None => (self.gate_up(inward)?, down),
+            Some([gate, up, of_down]) => (self.joined(inward)?.with_biases([gate?, up?])?, down.with_bias(of_down?)),
         };
         Ok(FeedForward::new(gate_up, self.spec.gate, down))
     }

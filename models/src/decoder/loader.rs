@@ -8,7 +8,7 @@ use crate::spec::{DecoderSpec, NormWeights, QkNorm};
 use crate::weights::{Order, Rows, Weights};
 use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
-use moot_kernels::{PackedBlocks, Weight, multiplies_blocks, packs_blocks};
+use moot_kernels::{Gate, PackedBlocks, Packing, Weight, multiplies_blocks, packs_blocks};
 
 /// The inputs of loading that every tensor shares.
 #[derive(Clone, Copy)]
@@ -84,6 +84,19 @@ impl<'a> Loader<'a> {
         })
     }
 
+    /// A layer whose matrix is held dense for another use; by its blocks where kernels of ours multiply by them.
+    pub(super) fn tied(&self, from: TensorSlice, dense: Weight) -> Result<Linear> {
+        let source = Source { from, bias: None, order: RowOrder::Stored };
+        let stored = self.rows(&source)?;
+        let packs = self.keeps_blocks() && self.packs(&stored);
+        let parts: [(&Rows<'_>, Order<'_>); 1] = [(&stored, &|row| row)];
+        let blocks = if packs { Rows::packed_together(&parts, Packing::InOrder, self.device)? } else { None };
+        Ok(match blocks {
+            Some(blocks) => Linear::packed_beside(blocks, dense),
+            None => Linear::dense(dense, None),
+        })
+    }
+
     pub(super) fn linear(&self, from: TensorSlice, bias: Option<Name>) -> Result<Linear> {
         self.layer(&Source { from, bias, order: RowOrder::Stored })
     }
@@ -102,7 +115,22 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// One matrix of several, on a CUDA device; `None` where they are multiplied as stored and are not stored alike.
+    /// A gate and what it is multiplied with, without biases.
+    pub(super) fn gate_up(&self, sources: [Source; 2]) -> Result<Joined<2>> {
+        if self.spec.gate == Gate::Silu && self.keeps_blocks() {
+            let stored = all(sources.each_ref().map(|source| self.rows(source)))?;
+            if stored.iter().all(|rows| self.packs(rows)) {
+                let parts = stored.each_ref().map(|rows| (rows, &(|row| row) as Order<'_>));
+                if let Some(blocks) = Rows::packed_together(&parts, Packing::Gated, self.device)? {
+                    return Ok(Joined::gated(Linear::packed(blocks, None), sources.map(|source| source.from.rows)));
+                }
+            }
+        }
+        self.joined(sources)
+    }
+
+    /// One matrix of several, on a CUDA device; `None` where widths differ, or where Candle multiplies by some as stored and
+    /// types differ.
     fn together(&self, sources: &[Source]) -> Result<Option<Linear>> {
         if !self.device.is_cuda() {
             return Ok(None);
@@ -147,10 +175,11 @@ impl<'a> Loader<'a> {
         multiplies_blocks(self.device) && rows.multiplies_as_stored()
     }
 
-    /// A layer of the blocks of `parts`, one behind the other; `None` where they differ in type or nothing multiplies by them.
+    /// A layer of the blocks of `parts`, one behind the other; `None` where nothing multiplies by them, or Candle and types
+    /// differ.
     fn by_blocks(&self, parts: &[(&Rows<'_>, Order<'_>)], bias: Option<&Tensor>) -> Result<Option<Linear>> {
         if parts.iter().all(|(rows, _)| self.packs(rows)) {
-            let packed = Rows::packed_together(parts, self.device)?;
+            let packed = Rows::packed_together(parts, Packing::InOrder, self.device)?;
             return Ok(packed.map(|matrix| Linear::packed(matrix, bias.cloned())));
         }
         if !parts.iter().all(|(rows, _)| self.multiplies(rows)) {

@@ -3,7 +3,6 @@
 use super::{Joined, Linear};
 use candle_core::{Result, Tensor};
 use moot_kernels::Gate;
-use moot_kernels::ops::gated::gated;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// `down(activation(gate(x)) * up(x))`.
@@ -42,8 +41,7 @@ impl FeedForward {
             self.in_one_pass.fetch_add(1, Relaxed);
             return Ok(out);
         }
-        let [gate, up] = self.gate_up.apply(x)?;
-        self.down.apply(&gated(&gate, &up, self.activation)?)
+        self.down.apply(&self.gate_up.apply_gated(x, self.activation)?)
     }
 
     /// `so_far` and this layer's.

@@ -2,9 +2,11 @@
 
 use super::Linear;
 use candle_core::{Result, Tensor};
+use moot_kernels::Gate;
+use moot_kernels::ops::gated::gated;
 
-/// `N` linear layers of one input. On a CUDA device they are one matrix where all are of one type: with few rows a
-/// launch costs more there than the product. On the CPU they stay apart, and threads synchronise once for all of them.
+/// `N` linear layers of one input. On a CUDA device they are one matrix where all are floats, packed, or of one type: with few
+/// rows a launch costs more there than the product. On the CPU they stay apart, and threads synchronise once for all of them.
 #[derive(Debug)]
 pub(crate) struct Joined<const N: usize> {
     layers: Layers<N>,
@@ -17,6 +19,8 @@ enum Layers<const N: usize> {
     Apart([Linear; N]),
     /// All outputs of one layer, then all of the next, and how many each has.
     Together(Linear, [usize; N]),
+    /// The same of a gate and what it is multiplied with, packed so that a product with few rows is gated.
+    Gated(Linear, [usize; N]),
 }
 
 impl<const N: usize> Joined<N> {
@@ -38,6 +42,7 @@ impl<const N: usize> Joined<N> {
                 Layers::Apart(layers.map(|layer| biases.by_ref().take(1).fold(layer, Linear::with_bias)))
             }
             Layers::Together(all, outputs) => Layers::Together(all.with_bias(Tensor::cat(&biases, 0)?), outputs),
+            Layers::Gated(..) => candle_core::bail!("biases of a product that is gated (bug)"),
         };
         Ok(Self { layers, ..self })
     }
@@ -47,18 +52,8 @@ impl<const N: usize> Joined<N> {
     pub(crate) fn apply(&self, x: &Tensor) -> Result<[Tensor; N]> {
         match &self.layers {
             Layers::Apart(layers) => Linear::apply_all(layers.each_ref(), x),
-            Layers::Together(all, outputs) => {
-                let y = all.apply(x)?;
-                let mut first = 0;
-                let columns = outputs.map(|width| {
-                    first += width;
-                    y.narrow(1, first - width, width)
-                });
-                let columns: Vec<Tensor> = columns.into_iter().collect::<Result<_>>()?;
-                columns
-                    .try_into()
-                    .map_err(|_| candle_core::Error::Msg("another number of columns than of layers (bug)".into()))
-            }
+            Layers::Together(all, outputs) => columns(&all.apply(x)?, *outputs),
+            Layers::Gated(both, outputs) => columns(&both.apply_widened(x)?, *outputs),
         }
     }
 
@@ -66,9 +61,38 @@ impl<const N: usize> Joined<N> {
     pub(crate) fn linears(&self) -> &[Linear] {
         match &self.layers {
             Layers::Apart(layers) => layers,
-            Layers::Together(all, _) => std::slice::from_ref(all),
+            Layers::Together(all, _) | Layers::Gated(all, _) => std::slice::from_ref(all),
         }
     }
+}
+
+impl Joined<2> {
+    /// A gate and what it is multiplied with, packed together, without biases.
+    pub(crate) fn gated(both: Linear, outputs: [usize; 2]) -> Self {
+        Self { layers: Layers::Gated(both, outputs), biases: [const { None }; 2] }
+    }
+
+    /// `activation(gate) * up` of both layers' results.
+    pub(crate) fn apply_gated(&self, x: &Tensor, activation: Gate) -> Result<Tensor> {
+        if let Layers::Gated(both, _) = &self.layers
+            && both.is_for_few(x)?
+        {
+            return both.apply(x);
+        }
+        let [gate, up] = self.apply(x)?;
+        gated(&gate, &up, activation)
+    }
+}
+
+/// The columns of `y`, as many as `outputs` says for each layer.
+fn columns<const N: usize>(y: &Tensor, outputs: [usize; N]) -> Result<[Tensor; N]> {
+    let mut first = 0;
+    let columns = outputs.map(|width| {
+        first += width;
+        y.narrow(1, first - width, width)
+    });
+    let columns: Vec<Tensor> = columns.into_iter().collect::<Result<_>>()?;
+    columns.try_into().map_err(|_| candle_core::Error::Msg("another number of columns than of layers (bug)".into()))
 }
 
 #[cfg(test)]

@@ -17,7 +17,11 @@ pub(crate) struct Linear {
 enum Matrix {
     Dense(Weight),
     /// On a CUDA device, by kernels of ours.
-    Packed(Arc<PackedBlocks>),
+    Packed {
+        blocks: Arc<PackedBlocks>,
+        /// The same matrix in the working type, where something else needs it.
+        dense: Option<Weight>,
+    },
     /// On a GPU, by Candle.
     Quantized(QMatMul),
 }
@@ -31,8 +35,15 @@ impl Linear {
         Ok(Self { matrix: Matrix::Quantized(QMatMul::from_arc(Arc::new(weight))?), bias })
     }
 
+    /// By `weight`. Where a gate is packed with what it is multiplied with, [`Self::apply`] of few rows gives their product, half
+    /// as wide, and only [`Self::apply_widened`] gives both.
     pub(crate) fn packed(weight: PackedBlocks, bias: Option<Tensor>) -> Self {
-        Self { matrix: Matrix::Packed(Arc::new(weight)), bias }
+        Self { matrix: Matrix::Packed { blocks: Arc::new(weight), dense: None }, bias }
+    }
+
+    /// By `blocks` for few rows and by `dense`, the same matrix, for many.
+    pub(crate) fn packed_beside(blocks: PackedBlocks, dense: Weight) -> Self {
+        Self { matrix: Matrix::Packed { blocks: Arc::new(blocks), dense: Some(dense) }, bias: None }
     }
 
     /// The same layer with a bias, `[outputs]`.
@@ -44,7 +55,7 @@ impl Linear {
     pub(crate) fn elements(&self) -> usize {
         match &self.matrix {
             Matrix::Dense(weight) => weight.outputs() * weight.inputs(),
-            Matrix::Packed(weight) => weight.shape().iter().product(),
+            Matrix::Packed { blocks, .. } => blocks.shape().iter().product(),
             Matrix::Quantized(weight) => stored(weight).map_or(0, |w| w.shape().elem_count()),
         }
     }
@@ -52,21 +63,21 @@ impl Linear {
     /// Columns of the matrix, where Candle multiplies by its blocks.
     pub(crate) fn inputs_of_blocks(&self) -> Option<usize> {
         match &self.matrix {
-            Matrix::Dense(_) | Matrix::Packed(_) => None,
+            Matrix::Dense(_) | Matrix::Packed { .. } => None,
             Matrix::Quantized(weight) => stored(weight)?.shape().dims().last().copied(),
         }
     }
 
     /// Whether kernels of ours multiply by the matrix as it is packed.
     pub(crate) fn is_packed(&self) -> bool {
-        matches!(self.matrix, Matrix::Packed(_))
+        matches!(self.matrix, Matrix::Packed { .. })
     }
 
     /// Whether the matrix is quantised.
     pub(crate) fn is_quantised(&self) -> bool {
         match &self.matrix {
             Matrix::Dense(weight) => weight.is_quantised(),
-            Matrix::Packed(_) | Matrix::Quantized(_) => true,
+            Matrix::Packed { .. } | Matrix::Quantized(_) => true,
         }
     }
 
@@ -74,7 +85,7 @@ impl Linear {
     pub(crate) fn bytes(&self) -> usize {
         match &self.matrix {
             Matrix::Dense(weight) => weight.bytes(),
-            Matrix::Packed(weight) => weight.bytes(),
+            Matrix::Packed { blocks, .. } => blocks.bytes(),
             Matrix::Quantized(weight) => stored(weight).map_or(0, QTensor::storage_size_in_bytes),
         }
     }
@@ -89,7 +100,7 @@ impl Linear {
     pub(crate) fn apply_all<const N: usize>(layers: [&Self; N], x: &Tensor) -> Result<[Tensor; N]> {
         let dense = layers.map(|layer| match &layer.matrix {
             Matrix::Dense(weight) => Some(weight.affine(layer.bias.as_ref())),
-            Matrix::Packed(_) | Matrix::Quantized(_) => None,
+            Matrix::Packed { .. } | Matrix::Quantized(_) => None,
         });
         let outs: Vec<Tensor> = match dense.into_iter().collect::<Option<Vec<_>>>() {
             Some(weights) => Weight::apply_all(&weights, x)?,
@@ -112,13 +123,25 @@ impl Linear {
         Ok(None)
     }
 
+    /// Whether `x` has so few rows that they are multiplied by packed blocks.
+    pub(crate) fn is_for_few(&self, x: &Tensor) -> Result<bool> {
+        Ok(self.is_packed() && x.dim(0)? <= MOST_BY_PACKED_BLOCKS)
+    }
+
+    /// [`Self::apply`] with the matrix as numbers in the order of its outputs, whatever the packing.
+    pub(crate) fn apply_widened(&self, x: &Tensor) -> Result<Tensor> {
+        match &self.matrix {
+            Matrix::Packed { dense: Some(dense), .. } => self.biased(dense.apply(x)?),
+            Matrix::Packed { blocks, dense: None } => self.biased(x.matmul(&blocks.widen(x.dtype())?.t()?)?),
+            Matrix::Dense(_) | Matrix::Quantized(_) => self.apply(x),
+        }
+    }
+
     fn apply_alone(&self, x: &Tensor) -> Result<Tensor> {
         match &self.matrix {
             Matrix::Dense(_) => self.apply(x),
-            Matrix::Packed(weight) if x.dim(0)? > MOST_BY_PACKED_BLOCKS => {
-                self.biased(x.matmul(&weight.widen(x.dtype())?.t()?)?)
-            }
-            Matrix::Packed(weight) => self.biased(weight.multiply(x)?),
+            Matrix::Packed { blocks, .. } if self.is_for_few(x)? => self.biased(blocks.multiply(x)?),
+            Matrix::Packed { .. } => self.apply_widened(x),
             Matrix::Quantized(weight) if x.device().is_cuda() && x.dim(0)? > MOST_BY_BLOCKS => match stored(weight) {
                 Some(blocks) => self.biased(widened(blocks, x)?),
                 None => self.biased(weight.forward(x)?),

@@ -6,7 +6,7 @@ use super::{ElementType, blocks, widen};
 use crate::error::{ModelError, Result};
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 use candle_core::{DType, Device, Tensor};
-use moot_kernels::{BlockType, PackedBlocks};
+use moot_kernels::{BlockType, PackedBlocks, Packing, Part};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
@@ -195,13 +195,18 @@ impl<'a> Rows<'a> {
         parts.windows(2).all(|pair| (pair[0].0.dtype, pair[0].0.inputs) == (pair[1].0.dtype, pair[1].0.inputs))
     }
 
-    /// All rows of `parts`, as [`Self::quantized_together`], packed for our kernels; `None` where types or widths differ.
+    /// All rows of `parts`, as [`Self::quantized_together`], packed for our kernels; `None` where widths differ
+    /// or the packing does not fit.
     ///
     /// # Errors
     /// As [`Self::dense`]; no kernel takes such blocks.
-    pub fn packed_together(parts: &[(&Self, Order<'_>)], device: &Device) -> Result<Option<PackedBlocks>> {
+    pub fn packed_together(
+        parts: &[(&Self, Order<'_>)],
+        packing: Packing,
+        device: &Device,
+    ) -> Result<Option<PackedBlocks>> {
         let Some((first, _)) = parts.first() else { return Ok(None) };
-        if !Self::alike(parts) {
+        if parts.iter().any(|(part, _)| part.inputs != first.inputs) {
             return Ok(None);
         }
         // Each row of the packed matrix, and where it comes from.
@@ -211,7 +216,14 @@ impl<'a> Rows<'a> {
             let (part, at) = rows[row];
             part.stored(at)
         };
-        let packed = PackedBlocks::pack(first.dtype, [rows.len(), first.inputs], row, device);
+        let of_one_type = parts.chunk_by(|(one, _), (next, _)| one.dtype == next.dtype);
+        let of_one_type: Vec<Part> = of_one_type
+            .map(|parts| Part { blocks: parts[0].0.dtype, outputs: parts.iter().map(|(part, _)| part.len()).sum() })
+            .collect();
+        if !packing.fits(&of_one_type) {
+            return Ok(None);
+        }
+        let packed = PackedBlocks::pack(of_one_type, packing, first.inputs, row, device);
         parts.iter().try_for_each(|(part, _)| part.check_read())?;
         packed.map(Some).map_err(|e| first.refused(e))
     }

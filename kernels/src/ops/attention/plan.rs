@@ -22,13 +22,15 @@ pub(super) struct OnGpu {
     pub cascade: Cascade,
     /// [`Cascade::words`] on the device.
     pub words: Tensor,
-    /// Results of spans until they are merged; a layer's are merged before the next layer's are written.
+    /// Results of spans until they are folded, and behind them how many of each row are there, which is 0 between layers
+    /// ([`launch::AttentionBuffers::partial`]).
     pub partial: Tensor,
 }
 
 impl OnGpu {
     fn new(cascade: Cascade, words: Tensor, shape: &AttentionShape) -> Result<Self> {
         let partial = launch::attention_partial_len(shape, &cascade).max(1);
+        // The counts must begin at 0.
         let partial = Tensor::zeros(partial, DType::F32, words.device())?;
         Ok(Self { cascade, words, partial })
     }
@@ -78,7 +80,7 @@ impl AttentionPlan {
     pub fn to_capture(&self, dtype: DType, [heads, kv_heads, head_dim]: [usize; 3]) -> Option<(Cascade, Room)> {
         let kernel = launch::attention_fits(Element::of(dtype)?, heads, kv_heads, head_dim);
         let cascade = kernel.then(|| Cascade::new(&self.sequences, heads / kv_heads))?;
-        let room = cascade.room(kv_heads)?;
+        let room = cascade.room()?;
         Some((cascade.padded(room), room))
     }
 

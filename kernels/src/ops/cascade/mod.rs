@@ -12,29 +12,23 @@ use plan::{PlacedSequence, Plan, VISIT, WORK};
 
 pub use plan::{Kind, SPAN};
 
-/// Queries of a block: rows times query heads of a KV head.
+/// Queries of a block: rows times query heads of a KV head. `cuda/attention.cu` has the same.
 const QUERIES: usize = 64;
-/// Blocks of the kernel for many queries that an H200 holds at once: 132 multiprocessors, three blocks each by their
-/// registers.
-const WAVE: usize = 3 * 132;
 
 /// The size of a decoding step's plan, rounded up, so that steps of growing sequences have plans of equal size. A captured
 /// step is launched again for every plan of its room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Room {
     rows: usize,
-    /// Most works of a launch and most partial results; there are [`SPAN`] times as many visits at most.
+    /// Most works and most partial results; there are [`SPAN`] times as many visits at most.
     works: usize,
-    /// Whether one launch does all works.
-    together: bool,
 }
 
 impl Room {
     /// Words of a plan.
     #[must_use]
     pub fn words(self) -> usize {
-        let works = if self.together { self.works } else { 2 * self.works };
-        3 * self.rows + WORK * works + VISIT * SPAN * self.works
+        2 * self.rows + (WORK + VISIT * SPAN) * self.works
     }
 }
 
@@ -44,8 +38,7 @@ pub struct Cascade {
     words: Vec<u32>,
     rows: usize,
     /// As in [`Kind::ALL`]: first word and works.
-    works: [(usize, usize); 3],
-    merged: (usize, usize),
+    works: [(usize, usize); 2],
     visits: (usize, usize),
     partials: usize,
 }
@@ -61,7 +54,7 @@ impl Cascade {
     /// [fit](Self::fits).
     #[must_use]
     pub fn new(sequences: &[SequenceRows], group: usize) -> Self {
-        let mut plan = Plan::of_group(group, QUERIES / group);
+        let mut plan = Plan::with_tiles(QUERIES / group);
         let mut short: Vec<PlacedSequence<'_>> = Vec::new();
         let mut row = 0;
         for sequence in sequences {
@@ -88,7 +81,7 @@ impl Cascade {
         let rows = words.len();
         words.resize(2 * rows, 0);
         let mut partials = 0;
-        for &row in &plan.merged {
+        for &row in &plan.spanned {
             words[rows + row as usize] = partials;
             partials += words[row as usize] / (SPAN * PAGE) as u32 + 1;
         }
@@ -97,11 +90,9 @@ impl Cascade {
             words.extend(works.iter().flatten());
             (first, works.len())
         });
-        let merged = (words.len(), plan.merged.len());
-        words.extend(&plan.merged);
         let visits = (words.len(), plan.visits.len());
         words.extend(plan.visits.iter().flatten());
-        Self { words, rows, works, merged, visits, partials: partials as usize }
+        Self { words, rows, works, visits, partials: partials as usize }
     }
 
     /// All words of the plan.
@@ -128,23 +119,10 @@ impl Cascade {
         self.works[kind as usize]
     }
 
-    /// The launches over `kv_heads` KV heads: kind of kernel, first word and number of the works. Where there are works of
-    /// few and of many queries, the kernel for many does both, as long as they fit the GPU at once: another launch costs
-    /// more than three warps that only help to load. More works of few queries have a launch of their own, since a
-    /// multiprocessor holds seven of their small blocks and so waits for more pages at once.
+    /// Rows of the batch.
     #[must_use]
-    pub fn launches(&self, kv_heads: usize) -> Vec<(Kind, usize, usize)> {
-        let [(many, beside), (few, alone), (chunk, chunks)] = self.works;
-        let together = beside > 0 && (beside + alone) * kv_heads <= WAVE;
-        let spans = if together { [beside + alone, 0] } else { [beside, alone] };
-        let all = [(Kind::Many, many, spans[0]), (Kind::Few, few, spans[1]), (Kind::Chunk, chunk, chunks)];
-        all.into_iter().filter(|(_, _, works)| *works > 0).collect()
-    }
-
-    /// First word and number of the rows whose spans are to be merged.
-    #[must_use]
-    pub fn merged(&self) -> (usize, usize) {
-        self.merged
+    pub fn rows(&self) -> usize {
+        self.rows
     }
 
     /// The first word of the visits.
@@ -165,19 +143,17 @@ impl Cascade {
         self.partials
     }
 
-    /// The room that this plan takes over `kv_heads` KV heads; `None` where a sequence has so many rows that it is a chunk
-    /// of a prompt.
+    /// The room that this plan takes; `None` where a sequence has so many rows that it is a chunk of a prompt.
     #[must_use]
-    pub fn room(&self, kv_heads: usize) -> Option<Room> {
+    pub fn room(&self) -> Option<Room> {
         /// Smallest number of works: some hundred positions of some rows.
         const LEAST: usize = 64;
-        let [(_, many), (_, few), (_, chunks)] = self.works;
+        let [(_, spans), (_, chunks)] = self.works;
         if chunks > 0 || self.rows == 0 {
             return None;
         }
-        let works = (many + few).max(self.visits.1.div_ceil(SPAN)).max(self.partials);
-        let works = works.next_power_of_two().max(LEAST);
-        Some(Room { rows: self.rows, works, together: works * kv_heads <= WAVE })
+        let works = spans.max(self.visits.1.div_ceil(SPAN)).max(self.partials);
+        Some(Room { rows: self.rows, works: works.next_power_of_two().max(LEAST) })
     }
 
     /// The same plan, filled up to `room`, which must be [its own](Self::room). Works that are added have no rows and no
@@ -185,24 +161,15 @@ impl Cascade {
     #[must_use]
     pub fn padded(&self, room: Room) -> Self {
         let of = |(first, count): (usize, usize), size: usize| &self.words[first..first + size * count];
-        let (many, few) = (of(self.works[0], WORK), of(self.works[1], WORK));
         let mut words = self.words[..2 * self.rows].to_vec();
-        let mut works = [(words.len(), room.works), (0, 0), (0, 0)];
-        words.extend(many);
-        if room.together {
-            words.extend(few);
-        } else {
-            words.resize(works[0].0 + WORK * room.works, 0);
-            works[1] = (words.len(), room.works);
-            words.extend(few);
-        }
-        let merged = (works[0].0.max(works[1].0) + WORK * room.works, self.merged.1);
-        words.resize(merged.0, 0);
-        words.extend(of(self.merged, 1));
+        let first = words.len();
+        words.extend(of(self.works[0], WORK));
+        words.resize(first + WORK * room.works, 0);
         let visits = (words.len(), self.visits.1);
         words.extend(of(self.visits, VISIT));
         words.resize(room.words(), 0);
-        Self { words, rows: self.rows, works, merged, visits, partials: room.works }
+        let works = [(first, room.works), (visits.0, 0)];
+        Self { words, rows: self.rows, works, visits, partials: room.works }
     }
 }
 
@@ -258,25 +225,22 @@ mod tests {
         let spans: usize = reads.len();
         let rows = sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|p| p / (SPAN * PAGE) + 1);
         assert_eq!(spans, rows.sum::<usize>(), "no row reads what is not its own");
-        for kv_heads in [1, 1000] {
-            let Some(room) = cascade.room(kv_heads) else { continue };
+        if let Some(room) = cascade.room() {
             let padded = cascade.padded(room);
             assert_eq!(padded.words().len(), room.words());
             assert_eq!(self::reads(&padded), reads);
-            let merged = |plan: &Cascade| plan.words()[plan.merged().0..][..plan.merged().1].to_vec();
-            assert_eq!(merged(&padded), merged(&cascade));
-            assert_eq!(padded.launches(kv_heads).len(), if room.works * kv_heads <= WAVE { 1 } else { 2 });
+            assert_eq!(padded.works(Kind::Span).1, room.works);
         }
         cascade
     }
 
     #[test]
     fn plans_of_growing_sequences_have_the_same_room() {
-        let room = |position| Cascade::new(&[sequence(position, 1, 0..64), sequence(position, 1, 64..128)], 4).room(8);
+        let room = |position| Cascade::new(&[sequence(position, 1, 0..64), sequence(position, 1, 64..128)], 4).room();
         assert_eq!(room(100), room(900));
-        let many = |position| Cascade::new(&vec![sequence(position, 1, 0..64); 30], 4).room(8);
+        let many = |position| Cascade::new(&vec![sequence(position, 1, 0..64); 30], 4).room();
         assert_ne!(many(100), many(900));
-        assert_eq!(Cascade::new(&[sequence(0, 100, 0..7)], 4).room(8), None);
+        assert_eq!(Cascade::new(&[sequence(0, 100, 0..7)], 4).room(), None);
     }
 
     #[test]
@@ -296,10 +260,7 @@ mod tests {
         let sequences: Vec<_> = (0..8).map(|i| sequence(1151, 1, shared(i))).collect();
         let cascade = check(&sequences, 4);
         assert_eq!(cascade.page_reads(), 64 + 8 * 8);
-        assert_eq!((cascade.works(Kind::Many).1, cascade.works(Kind::Few).1), (8, 8));
-        let (first, few) = (cascade.works(Kind::Many).0, cascade.works(Kind::Few).0);
-        assert_eq!((cascade.launches(8), few), (vec![(Kind::Many, first, 16)], first + 4 * 8));
-        assert_eq!(cascade.launches(64), [(Kind::Many, first, 8), (Kind::Few, few, 8)]);
+        assert_eq!(cascade.works(Kind::Span).1, 8 + 8);
         assert_eq!(cascade.partials(), 8 * 9);
         // Twice the rows that fit a block of 64 queries.
         let sequences: Vec<_> = (0..32).map(|i| sequence(1151, 1, shared(i))).collect();
@@ -317,7 +278,7 @@ mod tests {
     fn long_chunks_are_tiles_of_one_sequence_the_longest_first() {
         let cascade = check(&[sequence(0, 100, 0..7)], 4);
         let (first, count) = cascade.works(Kind::Chunk);
-        assert_eq!((count, cascade.merged().1, cascade.partials()), (7, 0, 0));
+        assert_eq!((count, cascade.works(Kind::Span).1, cascade.partials()), (7, 0, 0));
         let visits: Vec<u32> = cascade.words()[first..first + 4 * count].chunks(4).map(|work| work[3]).collect();
         assert_eq!(visits, [7, 6, 5, 4, 3, 2, 1]);
     }

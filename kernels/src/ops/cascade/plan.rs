@@ -5,42 +5,18 @@ use crate::pages::{PAGE, SequenceRows};
 /// Pages of a span.
 pub const SPAN: usize = 8;
 
-/// Queries of one warp.
-const WARP_QUERIES: usize = 16;
-
 /// The kernel of a work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// One span for more than sixteen queries.
-    Many,
-    /// One span for at most as many.
-    Few,
+    /// One span of the rows that share its pages, or some of them.
+    Span,
     /// All spans of a tile of one sequence.
     Chunk,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Many, Self::Few, Self::Chunk];
-
-    /// The kernel's name, less head size and type.
-    #[must_use]
-    pub fn kernel(self) -> &'static str {
-        match self {
-            Self::Few => "attend_few",
-            Self::Many => "attend_many",
-            Self::Chunk => "attend_chunk",
-        }
-    }
-
-    /// Threads of a block.
-    #[must_use]
-    pub fn threads(self) -> u32 {
-        match self {
-            Self::Few => 32,
-            Self::Many | Self::Chunk => 128,
-        }
-    }
+    pub const ALL: [Self; 2] = [Self::Span, Self::Chunk];
 }
 
 /// Row, rows, first visit, visits.
@@ -71,21 +47,19 @@ impl PlacedSequence<'_> {
 /// Works in the order of the sequences, before they are written as words.
 #[derive(Default)]
 pub(super) struct Plan {
-    /// Query heads of a KV head.
-    group: usize,
     /// Rows of a block.
     tile: usize,
     /// By [`Kind`].
-    pub(super) works: [Vec<Work>; 3],
+    pub(super) works: [Vec<Work>; 2],
     pub(super) visits: Vec<Visit>,
-    /// Rows whose spans are merged.
-    pub(super) merged: Vec<u32>,
+    /// Rows whose spans are folded when all are there.
+    pub(super) spanned: Vec<u32>,
 }
 
 impl Plan {
-    /// Of `group` query heads of a KV head, with `tile` rows in a block.
-    pub(super) fn of_group(group: usize, tile: usize) -> Self {
-        Self { group, tile, ..Self::default() }
+    /// With `tile` rows in a block.
+    pub(super) fn with_tiles(tile: usize) -> Self {
+        Self { tile, ..Self::default() }
     }
 
     /// Tiles of one sequence, each through all its pages.
@@ -105,7 +79,7 @@ impl Plan {
     /// Spans of neighbouring sequences of few rows, side by side.
     pub(super) fn spans(&mut self, parts: &[PlacedSequence<'_>]) {
         let rows = parts.iter().flat_map(|part| part.row..part.row + part.sequence.len);
-        self.merged.extend(rows.map(|row| row as u32));
+        self.spanned.extend(rows.map(|row| row as u32));
         let most = parts.iter().map(PlacedSequence::pages).max().unwrap_or(0);
         for first in (0..most).step_by(SPAN) {
             let mut at = 0;
@@ -154,8 +128,7 @@ impl Plan {
         }
         let last = parts[parts.len() - 1];
         let (row, rows) = (parts[0].row, last.row + last.sequence.len - parts[0].row);
-        let kind = if rows * self.group <= WARP_QUERIES { Kind::Few } else { Kind::Many };
-        self.push(kind, row, rows, from);
+        self.push(Kind::Span, row, rows, from);
     }
 
     fn push(&mut self, kind: Kind, row: usize, rows: usize, from: usize) {
