@@ -1,0 +1,98 @@
+"""lm-eval against `moot serve`: replies and scores of a generation task are those of `moot run` on the same prompts.
+
+    python benches/serve/harness.py MODEL [--moot PROGRAM] [--questions 40]
+
+`moot run --method closed-book` asks sums and products with a prompt and a regular expression for the answer. Then lm-eval
+asks the same of `moot serve` as `local-chat-completions`, by its own task, with the same expression and its own
+`exact_match`. Needs `pip install "lm-eval[api]"`; lm-eval fetches nothing else.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PROMPT = "{{ question }} Reply in one sentence that begins with: The answer is"
+ANSWER = r"[Tt]he answer is:? \**(-?[0-9,]+)"
+TOKENS = 96
+
+
+def questions(count):
+    draw = random.Random(7)
+    kinds = [lambda a, b: (f"{a} + {b}", a + b), lambda a, b: (f"{a} - {b}", a - b), lambda a, b: (f"{a} * {b}", a * b)]
+    for index in range(count):
+        text, result = kinds[index % 3](draw.randint(11, 99), draw.randint(11, 99))
+        yield {"id": f"sum-{index}", "question": f"What is {text}?", "answers": [str(result)], "documents": []}
+
+
+def by_moot(program, model, asked, folder):
+    """Reply and score of each question."""
+    prompts = folder / "prompts" / "closed_book"
+    prompts.mkdir(parents=True)
+    (prompts / "one.jinja").write_text(PROMPT)
+    (prompts / "one.format").write_text(f"format: free\nanswer: {ANSWER}\n")
+    (folder / "asked.jsonl").write_text("".join(json.dumps(question) + "\n" for question in asked))
+    record = folder / "moot.jsonl"
+    command = [program, "run", str(folder / "asked.jsonl"), "-m", model, "--method", "closed-book", "--set", "one-answer=true",
+               "--prompts", str(prompts.parent), "--max-tokens", str(TOKENS), "-o", str(record)]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    scored = subprocess.run([program, "score", str(record), "--json"], check=True, capture_output=True, text=True).stdout
+    return record, json.loads(scored)
+
+
+def by_lm_eval(program, model, asked, folder):
+    """lm-eval's results and its samples."""
+    from lm_eval import simple_evaluate
+
+    (folder / "task.jsonl").write_text(
+        "".join(json.dumps({"question": q["question"], "target": q["answers"][0]}) + "\n" for q in asked))
+    with subprocess.Popen([program, "serve", "-m", model, "--port", "0"], stderr=subprocess.PIPE, text=True) as server:
+        try:
+            url = next(word.rstrip("/,;.") for line in server.stderr for word in line.split() if word.startswith("http://"))
+            task = {
+                "task": "sums", "dataset_path": "json", "dataset_kwargs": {"data_files": {"test": str(folder / "task.jsonl")}},
+                "test_split": "test", "output_type": "generate_until", "doc_to_text": PROMPT, "doc_to_target": "{{target}}",
+                "generation_kwargs": {"until": [], "do_sample": False, "max_gen_toks": TOKENS},
+                "filter_list": [{"name": "last", "filter": [
+                    {"function": "regex", "regex_pattern": ANSWER, "group_select": -1}, {"function": "take_first"}]}],
+                "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}],
+            }
+            return simple_evaluate(
+                model="local-chat-completions", model_args=f"model={model},base_url={url}/v1/chat/completions,num_concurrent=8",
+                tasks=[task], apply_chat_template=True, log_samples=True, bootstrap_iters=0)
+        finally:
+            server.terminate()
+
+
+def replies(record):
+    """The reply to each question of a record, by the question's text."""
+    entries = [json.loads(line) for line in record.read_text().splitlines()]
+    calls = {entry["of"]: entry["call"]["reply"] for entry in entries if "call" in entry}
+    return {entry["question"]["text"]: calls[entry["question"]["id"]] for entry in entries if "question" in entry}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--moot", default="moot", help="the program [%(default)s]")
+    parser.add_argument("--questions", type=int, default=40, metavar="N", help="[%(default)s]")
+    args = parser.parse_args()
+    asked = list(questions(args.questions))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        record, scored = by_moot(args.moot, args.model, asked, folder)
+        given, em = replies(record), scored["records"][0]["metrics"]["em"]["mean"]
+        results = by_lm_eval(args.moot, args.model, asked, folder)
+    [samples], [scores] = results["samples"].values(), results["results"].values()
+    others = [sample["doc"]["question"] for sample in samples if sample["resps"] != [[given[sample["doc"]["question"]]]]]
+    exact = scores["exact_match,last"]
+    print(f"{len(samples)} questions; other replies: {len(others)}; em of moot run {em:.4f}, exact_match of lm-eval {exact:.4f}")
+    if others or len(samples) != len(asked) or abs(em - exact) > 1e-9:
+        sys.exit(f"expected the same replies and scores; other replies to {others[:3]}")
+
+
+if __name__ == "__main__":
+    main()
