@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 PROMPT = "{{ question }} Reply in one sentence that begins with: The answer is"
-ANSWER = r"[Tt]he answer is:? \**(-?[0-9,]+)"
+ANSWER = r"[Tt]he answer is:? \**(-?[0-9]+(?:,[0-9]{3})*)"
 TOKENS = 96
 
 
@@ -51,7 +51,10 @@ def by_lm_eval(program, model, asked, folder):
         "".join(json.dumps({"question": q["question"], "target": q["answers"][0]}) + "\n" for q in asked))
     with subprocess.Popen([program, "serve", "-m", model, "--port", "0"], stderr=subprocess.PIPE, text=True) as server:
         try:
-            url = next(word.rstrip("/,;.") for line in server.stderr for word in line.split() if word.startswith("http://"))
+            words = (word for line in server.stderr for word in line.split())
+            url = next((word.rstrip("/,;.") for word in words if word.startswith("http://")), None)
+            if url is None:
+                sys.exit(f"moot serve ended without an address: {server.wait()}")
             task = {
                 "task": "sums", "dataset_path": "json", "dataset_kwargs": {"data_files": {"test": str(folder / "task.jsonl")}},
                 "test_split": "test", "output_type": "generate_until", "doc_to_text": PROMPT, "doc_to_target": "{{target}}",

@@ -187,6 +187,41 @@ fn attends(dtype: DType, window: usize) -> Result<()> {
     Ok(())
 }
 
+/// Rows that see both sides, within a window and without one, are the reference; each sequence alone has the same bits.
+#[test]
+fn attention_in_both_directions_is_the_reference() -> Result<()> {
+    let (heads, kv_heads, dim) = (6, 2, 32);
+    let sequences = vec![
+        SequenceRows { start: 0, len: 50, pages: vec![3, 0, 5, 1] },
+        SequenceRows { start: 0, len: 7, pages: vec![2] },
+        SequenceRows { start: 0, len: 33, pages: vec![6, 4, 7] },
+    ];
+    let plan = AttentionPlan::in_both_directions(sequences.clone());
+    let caches = [(8, kv_heads, dim, PAGE), (8, kv_heads, PAGE, dim)];
+    let [k, v] = caches.map(|shape| Tensor::randn(0_f32, 1.0, shape, &Device::Cpu));
+    let (k, v, q) = (k?, v?, Tensor::randn(0_f32, 1.0, (plan.rows(), heads, dim), &Device::Cpu)?);
+    let mut earlier: Option<Tensor> = None;
+    for window in [6, 40, usize::MAX] {
+        // A plan has one window.
+        let plan = AttentionPlan::in_both_directions(sequences.clone());
+        let got = over(&plan, window, None).apply([&q, &k, &v])?;
+        let want = over(&plan, window, None).reference([&q, &k, &v])?;
+        assert!(largest_difference(&got, &want)? < 1e-5, "a window of {window}");
+        // The first row of the first sequence sees the last one of it without a window alone.
+        if let Some(earlier) = earlier.replace(got.clone()) {
+            assert_ne!(bits(&earlier.narrow(0, 0, 1)?), bits(&got.narrow(0, 0, 1)?), "a window of {window}");
+        }
+        let mut row = 0;
+        for sequence in &sequences {
+            let alone = AttentionPlan::in_both_directions(vec![sequence.clone()]);
+            let out = over(&alone, window, None).apply([&q.narrow(0, row, sequence.len)?, &k, &v])?;
+            assert_eq!(bits(&out), bits(&got.narrow(0, row, sequence.len)?));
+            row += sequence.len;
+        }
+    }
+    Ok(())
+}
+
 /// Stores random tokens at `slots` of caches of `pages` pages of zeros, of f32 and of f16: their keys and values are there as
 /// the nearest number, the largest where they are beyond, and the rest is as it was.
 fn stores(pages: usize, slots: &[u32]) -> Result<()> {

@@ -28,10 +28,10 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    fn new(sequences: Vec<SequenceRows>) -> Self {
+    fn new(sequences: Vec<SequenceRows>, plan: fn(Vec<SequenceRows>) -> AttentionPlan) -> Self {
         let slot = |pages: &[u32], p: usize| pages[p / PAGE] * PAGE as u32 + (p % PAGE) as u32;
         let slots = sequences.iter().flat_map(|s| (s.start..s.start + s.len).map(move |p| slot(&s.pages, p))).collect();
-        Self { plan: AttentionPlan::new(sequences), slots: Slots::new(slots) }
+        Self { plan: plan(sequences), slots: Slots::new(slots) }
     }
 }
 
@@ -49,7 +49,15 @@ impl Batch {
     pub fn in_groups(tokens: Vec<u32>, groups: Vec<Vec<SequenceRows>>, logit_rows: Vec<u32>) -> Self {
         let lens: Vec<usize> = groups[0].iter().map(|s| s.len).collect();
         debug_assert_eq!(tokens.len(), lens.iter().sum::<usize>());
-        let tables = groups.into_iter().map(Table::new).collect();
+        let tables = groups.into_iter().map(|sequences| Table::new(sequences, AttentionPlan::new)).collect();
+        Self { tokens, tables, logit_rows, lens, states: Vec::new() }
+    }
+
+    /// As [`Self::new`], with attention in both directions: each of `sequences` is all of a text.
+    #[must_use]
+    pub fn in_both_directions(tokens: Vec<u32>, sequences: Vec<SequenceRows>, logit_rows: Vec<u32>) -> Self {
+        let lens = sequences.iter().map(|s| s.len).collect();
+        let tables = vec![Table::new(sequences, AttentionPlan::in_both_directions)];
         Self { tokens, tables, logit_rows, lens, states: Vec::new() }
     }
 

@@ -5,6 +5,7 @@ use crate::error::{MootError, Result};
 use moot_models::encoder::{EmbeddingModel, EncoderOptions, Pooling, Precision, Prefixes};
 use moot_models::kernels;
 use moot_models::source::{self, EncoderEntry, FetchEvent, Task};
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -55,8 +56,12 @@ impl LocalEmbedder {
         }
         let folder = || path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name = known.map_or_else(folder, |known| known.alias.clone());
-        let hash = source::model_hash(path, &source::default_cache()?)?;
-        let identity = identity(&name, &hash, &model, &prefixes, &options.load);
+        let cache = source::default_cache()?;
+        let hash = source::model_hash(path, &cache)?;
+        let mut identity = identity(&name, &hash, &model, &prefixes, &options.load);
+        for folder in &model.recipe().dense {
+            let _ = write!(identity, " {folder} sha256:{}", source::model_hash(&path.join(folder), &cache)?);
+        }
         Ok(Self { model, prefixes, identity, truncated: AtomicU64::new(0) })
     }
 

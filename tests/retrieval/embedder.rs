@@ -62,6 +62,28 @@ fn the_identity_names_all_that_changes_a_vector() {
 }
 
 #[test]
+fn the_identity_names_the_layers_behind_the_pooling() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/tests/golden/encoders/gemma3-embedding");
+    let (_folder, path) = unsaid("gemma3-embedding");
+    for name in ["modules.json", "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors"]
+        .into_iter()
+        .chain(["3_Dense/config.json", "3_Dense/model.safetensors"])
+    {
+        std::fs::create_dir_all(path.join(name).parent().unwrap()).unwrap();
+        std::fs::copy(golden.join(name), path.join(name)).unwrap();
+    }
+    let identity = || LocalEmbedder::load(&path, None, &exact()).unwrap().identity().to_owned();
+    let before = identity();
+    let weights = path.join("3_Dense/model.safetensors");
+    let mut bytes = std::fs::read(&weights).unwrap();
+    // The lowest bits of the last number.
+    let last = bytes.len() - 4;
+    bytes[last] ^= 1;
+    std::fs::write(&weights, bytes).unwrap();
+    assert_ne!(identity(), before);
+}
+
+#[test]
 fn an_unknown_folder_without_prompts_is_reported() {
     let (_folder, path) = unsaid("bert");
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/tests/golden/encoders/bert");

@@ -1,4 +1,4 @@
-//! Causal attention over pages, several rows at a time, with an online softmax in f32.
+//! Attention over pages, several rows at a time, with an online softmax in f32.
 
 use super::cached::Cached;
 use super::lanes::{self, Lanes, exp};
@@ -38,10 +38,13 @@ pub(crate) struct AttentionCall<'a> {
     pub v: Cached<'a>,
     /// `[tokens, heads, head_dim]`; tasks write disjoint queries
     pub out: *mut f32,
-    /// Position of each row; it attends to positions up to its own.
+    /// Position of each row; it attends to positions up to its own, or also to later ones.
     pub positions: &'a [u32],
-    /// Positions that a row attends to at most, the latest ones.
+    /// Positions that a row attends to at most, the latest ones; on each side, its own counted in both, where it attends to
+    /// later ones.
     pub window: usize,
+    /// Where rows attend to later positions: the end of each row's sequence.
+    pub ends: Option<&'a [u32]>,
     /// `[heads]`, a logit in each softmax's sum that has no value.
     pub sinks: Option<&'a [f32]>,
     pub heads: usize,
@@ -93,8 +96,9 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
         first..first + PAGE * dim
     };
     let keys_of = |query: usize| {
-        let end = call.positions[row(query)] as usize + 1;
-        end.saturating_sub(call.window)..end
+        let at = call.positions[row(query)] as usize;
+        let end = call.ends.map_or(at + 1, |ends| at.saturating_add(call.window).min(ends[row(query)] as usize));
+        (at + 1).saturating_sub(call.window)..end
     };
     let attended: Vec<Range<usize>> = queries.clone().map(keys_of).collect();
     let mut q = Vec::with_capacity(queries.len() * dim);

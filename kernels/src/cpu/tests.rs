@@ -242,6 +242,7 @@ fn attention_is_close_to_f64_and_the_same_on_every_table() {
                 out: out_ptr,
                 positions,
                 window: usize::MAX,
+                ends: None,
                 sinks: None,
                 heads,
                 kv_heads,

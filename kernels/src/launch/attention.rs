@@ -87,7 +87,7 @@ pub fn attention(element: Element, shape: &AttentionShape, at: &AttentionBuffers
             ),
         };
         let kernel = Kernel::new(Module::Attention, name).sized(shape.head_dim).of(element);
-        (works > 0).then(|| Launch { kernel, grid: [works as u32, shape.kv_heads as u32, 1], threads, arguments })
+        Launch { kernel, grid: [works as u32, shape.kv_heads as u32, 1], threads, arguments }
     };
-    Kind::ALL.into_iter().filter_map(launch).collect()
+    Kind::ALL.into_iter().filter(|kind| cascade.works(*kind).1 > 0).map(launch).collect()
 }

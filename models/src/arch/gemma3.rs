@@ -49,7 +49,6 @@ fn from_config(config: &Config) -> Result<DecoderSpec> {
         config.refuse(field, |_| false, "null (Gemma 3 has no soft caps)")?;
     }
     config.refuse("attention_bias", |value| value == false, "false")?;
-    config.refuse("use_bidirectional_attention", |value| value == false, "false")?;
     config.refuse("hidden_activation", |value| value == "gelu_pytorch_tanh", "\"gelu_pytorch_tanh\"")?;
     let mut spec = hugging_face::gated_by_gelu(config, "gemma3")?;
     let head_dim = config.usize("head_dim")?;
@@ -79,6 +78,11 @@ fn from_config(config: &Config) -> Result<DecoderSpec> {
     hugging_face::read_windows(config, &mut spec, |layer| !(layer + 1).is_multiple_of(pattern))?;
     if spec.window == usize::MAX {
         return Err(config.wrong("sliding_window", "a number of positions above 0"));
+    }
+    // EmbeddingGemma: the window counts on both sides together.
+    spec.bidirectional = config.flag("use_bidirectional_attention")?;
+    if spec.bidirectional {
+        spec.window = spec.window / 2 + 1;
     }
     spec.layout = Layout { norm_weights: NormWeights::LessOne, ..Layout::PLAIN };
     let kinds = spec.layer_kinds.clone();

@@ -103,6 +103,7 @@ fn fields(metadata: &Metadata, architecture: &'static str, width: &str) -> Resul
         query_scaling,
         attention_gate: false,
         attention_sinks: false,
+        bidirectional: false,
         embedding_scale: 1.0,
         residual_scale: 1.0,
         logit_scale: 1.0,

@@ -114,6 +114,7 @@ fn fields(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
         query_scaling,
         attention_gate: false,
         attention_sinks: false,
+        bidirectional: false,
         embedding_scale: 1.0,
         residual_scale: 1.0,
         logit_scale: 1.0,

@@ -67,11 +67,28 @@ pub const ARCHS: &[Arch] = &[
 /// An unknown architecture, a missing or unusable field, shapes that contradict the fields, a missing tensor, or one
 /// that the architecture would leave unused: its file means another forward than this.
 pub fn spec(weights: &Weights) -> Result<DecoderSpec> {
+    read(weights, |config, spec| {
+        let expected = "false in a model that generates text; one that attends in both directions is an --embedder";
+        if spec.bidirectional { Err(config.wrong("use_bidirectional_attention", expected)) } else { Ok(()) }
+    })
+}
+
+/// As [`spec`], also of a decoder that attends in both directions.
+///
+/// # Errors
+/// As [`spec`].
+pub(crate) fn spec_of_embedder(weights: &Weights) -> Result<DecoderSpec> {
+    read(weights, |_, _| Ok(()))
+}
+
+fn read(weights: &Weights, fits: impl Fn(&Config, &DecoderSpec) -> Result<()>) -> Result<DecoderSpec> {
     let (origin, mut spec) = match weights {
         Weights::Gguf(gguf) => (weights.path().to_owned(), of_gguf(gguf, weights)?),
         Weights::Safetensors(_) => {
             let config = Config::open(&weights.path().join("config.json"))?;
-            (config.path().to_owned(), of_config(&config)?)
+            let spec = of_config(&config)?;
+            fits(&config, &spec)?;
+            (config.path().to_owned(), spec)
         }
         Weights::Random(random) => return Ok(random.spec().clone()),
     };

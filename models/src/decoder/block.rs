@@ -49,7 +49,7 @@ impl Mixer {
 #[derive(Debug)]
 pub(super) enum Following {
     One(FeedForward),
-    Experts(MixtureOfExperts),
+    Experts(Box<MixtureOfExperts>),
 }
 
 impl Following {

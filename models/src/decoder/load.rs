@@ -88,7 +88,7 @@ impl Block {
             feed_forward_output_norm: norm(norms.feed_forward_output)?,
             feed_forward: match spec.experts_of(index) {
                 None => Following::One(loader.feed_forward(index)?),
-                Some(experts) => Following::Experts(loader.experts(index, experts)?),
+                Some(experts) => Following::Experts(Box::new(loader.experts(index, experts)?)),
             },
         })
     }

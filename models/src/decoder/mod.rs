@@ -172,6 +172,7 @@ impl Decoder {
     /// # Errors
     /// As [`Self::forward`].
     pub fn hidden(&self, batch: &Batch, kv: &KvCache) -> Result<Tensor> {
+        debug_assert_eq!(batch.plan().is_in_both_directions(), self.spec.bidirectional, "a batch of the other kind");
         let ids = Tensor::new(&batch.tokens[..], &self.device)?;
         self.hidden_of(batch, &ids, self.angles(batch, &self.device)?, kv)
     }

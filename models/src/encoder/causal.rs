@@ -1,5 +1,5 @@
 //! Decoders whose last token is read: its state is a text's vector (Qwen3-Embedding), or its logits say whether a passage
-//! answers a query (Qwen3-Reranker).
+//! answers a query (Qwen3-Reranker). Where attention goes in both directions all tokens are read (EmbeddingGemma).
 
 use super::family::DECODERS;
 use super::tokens::{Pair, TextTokens, check_vocabulary};
@@ -8,6 +8,7 @@ use crate::arch::Config;
 use crate::arch::names::{Name, Naming};
 use crate::decoder::{Decoder, LoadOptions, Residency};
 use crate::error::{ModelError, Result};
+use crate::spec::DecoderSpec;
 use crate::tokenizer::{Segment, Tokenizer};
 use crate::weights::{Safetensors, Weights};
 use crate::{Batch, KvCache, arch};
@@ -17,7 +18,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// Whether `config` is that of a decoder whose last token is read, not of an encoder.
+/// Whether `config` is that of a decoder, not of an encoder.
 pub(super) fn is_decoder(config: &Config) -> Result<bool> {
     Ok(DECODERS.contains(&config.str("model_type")?))
 }
@@ -33,24 +34,68 @@ pub(super) struct Causal {
 }
 
 impl Causal {
-    /// Loads the decoder of `weights`, whose configuration is `config`.
+    /// Loads the decoder of `weights`, whose configuration is `config` and whose spec `spec`.
     ///
     /// # Errors
-    /// As [`crate::Model::open`]; a configuration without causal attention.
-    pub(super) fn load(weights: &Weights, config: &Config, options: &EncoderOptions) -> Result<Self> {
-        config.refuse("is_causal", |value| value == true, "true (causal attention)")?;
-        config.refuse("use_bidirectional_attention", |value| value == false, "false (causal attention)")?;
+    /// As [`crate::Model::open`]; a configuration without causal attention where the spec has it.
+    pub(super) fn load(
+        weights: &Weights,
+        spec: DecoderSpec,
+        config: &Config,
+        options: &EncoderOptions,
+    ) -> Result<Self> {
+        if !spec.bidirectional {
+            config.refuse("is_causal", |value| value == true, "true (causal attention)")?;
+            config.refuse("use_bidirectional_attention", |value| value == false, "false (causal attention)")?;
+        }
         let residency = match options.precision {
             Precision::Int16 => Residency::AsStored,
             Precision::F32 => Residency::Dense,
         };
         let load = LoadOptions { device: options.device.clone(), residency, ..LoadOptions::default() };
-        let decoder = Decoder::load(arch::spec(weights)?, weights, &load)?;
+        let decoder = Decoder::load(spec, weights, &load)?;
         Ok(Self { decoder, step: options.tokens.next_multiple_of(PAGE), turn: Mutex::new(()) })
     }
 
     pub(super) fn decoder(&self) -> &Decoder {
         &self.decoder
+    }
+
+    /// What `pool` makes of the normed states of each text's tokens, `[tokens, hidden]`, of a decoder that attends in both
+    /// directions. A text's states do not depend on the other texts, bit for bit on the CPU.
+    ///
+    /// # Errors
+    /// An operation fails.
+    pub(super) fn pooled(&self, texts: &[TextTokens], pool: impl Fn(&[f32]) -> Vec<f32>) -> Result<Vec<Vec<f32>>> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let _turn = (!self.decoder.is_on_cpu()).then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner));
+        let lengths: Vec<usize> = texts.iter().map(|text| text.ids.len()).collect();
+        let batches = Batches::of_lengths(&lengths, self.step);
+        let pages = |text: usize| lengths[text].div_ceil(PAGE) as u32;
+        let most = batches.iter().map(|group| group.iter().map(|&text| pages(text)).sum::<u32>()).max();
+        let kv = self.decoder.kv_cache(most.unwrap_or(0) as usize)?;
+        let mut found = vec![Vec::new(); texts.len()];
+        for group in batches.iter() {
+            let (mut ids, mut sequences, mut next) = (Vec::new(), Vec::new(), 0);
+            for &text in group {
+                let end = next + pages(text);
+                ids.extend_from_slice(&texts[text].ids);
+                sequences.push(SequenceRows { start: 0, len: lengths[text], pages: (next..end).collect() });
+                next = end;
+            }
+            let rows = (0..ids.len() as u32).collect();
+            let states = self.decoder.hidden(&Batch::in_both_directions(ids, sequences, rows), &kv)?;
+            let states: Vec<f32> = states.to_dtype(DType::F32)?.to_device(&Device::Cpu)?.flatten_all()?.to_vec1()?;
+            let mut states = &states[..];
+            for &text in group {
+                let (own, others) = states.split_at(lengths[text] * self.decoder.spec().hidden);
+                found[text] = pool(own);
+                states = others;
+            }
+        }
+        Ok(found)
     }
 
     /// The normed state of each text's last token, `[texts][hidden]`. The pages that all texts begin with are computed
@@ -112,6 +157,9 @@ fn shared_pages(texts: &[TextTokens]) -> u32 {
     (least.min(first.ids.len() - 1) / PAGE) as u32
 }
 
+/// The `model_type` of Qwen3-Reranker.
+const RERANKER: &str = "qwen3";
+
 /// What stands before query and passage, as Qwen3-Reranker was trained.
 const PREFIX: &str = "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the \
                       Instruct provided. Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n";
@@ -135,12 +183,12 @@ pub struct CausalReranker {
 }
 
 impl CausalReranker {
-    /// Whether the folder `path` has a decoder.
+    /// Whether the folder `path` has a decoder of the one kind that is known to rerank.
     ///
     /// # Errors
     /// A config.json that cannot be read.
     pub fn is_at(path: &Path) -> Result<bool> {
-        is_decoder(&Config::open(&path.join("config.json"))?)
+        Ok(Config::open(&path.join("config.json"))?.str("model_type")? == RERANKER)
     }
 
     /// Loads the folder `path`.
@@ -181,7 +229,7 @@ impl CausalReranker {
                 found: "none, as in an embedding model".into(),
             });
         }
-        let causal = Causal::load(&weights, &config, options)?;
+        let causal = Causal::load(&weights, arch::spec(&weights)?, &config, options)?;
         let spec = causal.decoder.spec();
         check_vocabulary(&path.join("tokenizer.json"), &tokenizer, spec.vocab)?;
         let row = |word: &str| match tokenizer.encode_text(word)?[..] {

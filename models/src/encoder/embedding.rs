@@ -3,9 +3,10 @@
 use super::causal::{Causal, is_decoder};
 use super::load::Loader;
 use super::pooling::MASKS;
+use super::projection::Projection;
 use super::tokens::{TextTokenizer, TextTokens};
 use super::{Batches, Encoder, EncoderOptions, Packed, Pooling, Recipe, TextSettings, family};
-use crate::arch::Config;
+use crate::arch::{self, Config};
 use crate::error::{ModelError, Result};
 use crate::source::{Catalog, EncoderEntry};
 use crate::weights::{Safetensors, Weights};
@@ -32,6 +33,8 @@ pub struct EmbeddingModel {
     /// Tokens that are computed together.
     tokens: usize,
     recipe: Recipe,
+    /// Layers behind the pooling.
+    projections: Vec<Projection>,
 }
 
 /// What gives the tokens' states.
@@ -71,8 +74,9 @@ impl EmbeddingModel {
         let loader = Loader::new(&weights, family, options);
         let encoder = loader.encoder(family, spec)?;
         loader.nothing_left(family)?;
+        let projections = Projection::all(path, &recipe.dense, encoder.spec().hidden)?;
         let body = Body::Encoder(Box::new(encoder));
-        Ok(Self { path: path.to_owned(), body, tokenizer, tokens: options.tokens, recipe })
+        Ok(Self { path: path.to_owned(), body, tokenizer, tokens: options.tokens, recipe, projections })
     }
 
     fn open_decoder(
@@ -83,19 +87,34 @@ impl EmbeddingModel {
     ) -> Result<Self> {
         let settings = TextSettings::of(path, config.usize("max_position_embeddings")?)?;
         let recipe = Recipe::of(path, known, settings.limit)?;
-        if recipe.pooling != Pooling::Last {
+        let weights = Weights::Safetensors(Safetensors::open(path)?.with_model_in_names());
+        let spec = arch::spec_of_embedder(&weights)?;
+        let (fits, expected) = match spec.bidirectional {
+            true => (recipe.pooling != Pooling::Masks, "mean, cls or lasttoken"),
+            false => {
+                (recipe.pooling == Pooling::Last, "lasttoken, the one token of a decoder that has read all of the text")
+            }
+        };
+        if spec.bidirectional && !path.join("modules.json").exists() {
+            return Err(ModelError::NotAModel {
+                path: path.to_owned(),
+                expected: "modules.json, which says what layers are behind the pooling".into(),
+                found: "none".into(),
+            });
+        }
+        if !fits {
             return Err(ModelError::Field {
                 path: path.to_owned(),
                 field: "pooling".into(),
-                expected: "lasttoken, the one token of a decoder that has read all of the text".into(),
+                expected: expected.into(),
                 found: format!("{:?}", recipe.pooling).to_lowercase(),
             });
         }
-        let weights = Weights::Safetensors(Safetensors::open(path)?.with_model_in_names());
-        let causal = Causal::load(&weights, config, options)?;
-        let tokenizer = TextTokenizer::of_decoder(path, causal.decoder().spec().vocab, &settings)?;
+        let tokenizer = TextTokenizer::of_decoder(path, spec.vocab, &settings, recipe.pooling == Pooling::Last)?;
+        let projections = Projection::all(path, &recipe.dense, spec.hidden)?;
+        let causal = Causal::load(&weights, spec, config, options)?;
         let body = Body::Decoder(Box::new(causal));
-        Ok(Self { path: path.to_owned(), body, tokenizer, tokens: options.tokens, recipe })
+        Ok(Self { path: path.to_owned(), body, tokenizer, tokens: options.tokens, recipe, projections })
     }
 
     /// The folder.
@@ -122,6 +141,11 @@ impl EmbeddingModel {
     /// Length of a vector.
     #[must_use]
     pub fn dimension(&self) -> usize {
+        self.projections.last().map_or(self.hidden(), Projection::outputs)
+    }
+
+    /// Length of a token's state.
+    fn hidden(&self) -> usize {
         match &self.body {
             Body::Encoder(encoder) => encoder.spec().hidden,
             Body::Decoder(causal) => causal.decoder().spec().hidden,
@@ -163,17 +187,23 @@ impl EmbeddingModel {
         }
         let tokens: Vec<TextTokens> = texts.par_iter().map(|text| self.tokens(prefix, text)).collect::<Result<_>>()?;
         let truncated = tokens.iter().filter(|tokens| tokens.truncated).count();
-        let vectors = match &self.body {
+        let hidden = self.hidden();
+        let pooled = match &self.body {
             Body::Encoder(encoder) => self.encoded(encoder, &tokens)?,
             Body::Decoder(causal) => {
-                let states = causal.last(&tokens)?;
-                states.iter().flat_map(|state| self.recipe.pool(state, state.len())).collect()
+                let vectors = match causal.decoder().spec().bidirectional {
+                    true => causal.pooled(&tokens, |states| self.recipe.pool(states, hidden))?,
+                    false => causal.last(&tokens)?,
+                };
+                vectors.concat()
             }
         };
+        let mut vectors = self.projections.iter().try_fold(pooled, |vectors, layer| layer.apply(vectors))?;
+        vectors.chunks_exact_mut(self.dimension()).for_each(|vector| self.recipe.normalise(vector));
         Ok(Embedded { vectors, truncated })
     }
 
-    /// Vectors of all texts: `[texts, dimension]`.
+    /// Pooled states of all texts: `[texts, hidden]`.
     fn encoded(&self, encoder: &Encoder, tokens: &[TextTokens]) -> Result<Vec<f32>> {
         let hidden = encoder.spec().hidden;
         let mut vectors = vec![0.0; tokens.len() * hidden];
@@ -194,7 +224,7 @@ impl EmbeddingModel {
         Ok(vectors)
     }
 
-    /// Vectors of one group of texts: `[texts, dimension]`.
+    /// Pooled states of one group of texts: `[texts, hidden]`.
     fn vectors<'a>(&self, encoder: &Encoder, texts: impl Iterator<Item = &'a TextTokens> + Clone) -> Result<Vec<f32>> {
         let (packed, hidden) = (Packed::new(texts), encoder.spec().hidden);
         let states: Vec<f32> = encoder.forward(&packed)?.flatten_all()?.to_vec1()?;

@@ -215,8 +215,8 @@ pub const FAMILIES: [Family; 5] = [
     },
 ];
 
-/// The `model_type` of decoders that are read to the last token instead.
-pub(super) const DECODERS: [&str; 1] = ["qwen3"];
+/// The `model_type` of decoders: the last token is read, or all of them where attention goes in both directions.
+pub(super) const DECODERS: [&str; 2] = ["qwen3", "gemma3_text"];
 
 /// The family and the spec that `config` says.
 ///
@@ -228,7 +228,7 @@ pub(super) fn spec(config: &Config) -> Result<(&'static Family, EncoderSpec)> {
     let family = FAMILIES.iter().find(|family| family.name == name).ok_or_else(|| ModelError::UnknownArchitecture {
         path: config.path().to_owned(),
         found: name.to_owned(),
-        supported: format!("{}; as embedder or reranker also {}", known(), DECODERS.join(", ")),
+        supported: format!("{}; as embedder also {}; as reranker also qwen3", known(), DECODERS.join(", ")),
     })?;
     let spec = (family.spec)(config)?;
     check(config, &spec)?;
@@ -236,7 +236,7 @@ pub(super) fn spec(config: &Config) -> Result<(&'static Family, EncoderSpec)> {
 }
 
 /// The largest size of a model's shape.
-const MOST: usize = 1 << 24;
+pub(super) const MOST: usize = 1 << 24;
 
 /// Refuses sizes that the forward would divide by, or that are too large to allocate.
 fn check(config: &Config, spec: &EncoderSpec) -> Result<()> {

@@ -11,6 +11,7 @@ mod family;
 mod labels;
 mod load;
 mod pooling;
+mod projection;
 mod recipe;
 mod settings;
 mod spec;

@@ -20,6 +20,15 @@ pub struct Recipe {
     pub prefixes_known: bool,
     /// Tokens of a text at most, special ones included.
     pub limit: usize,
+    /// Folders of the layers behind the pooling, in their order.
+    pub dense: Vec<String>,
+}
+
+/// What `modules.json` says.
+struct Modules {
+    pooling: Pooling,
+    dense: Vec<String>,
+    normalise: bool,
 }
 
 #[derive(Deserialize)]
@@ -38,18 +47,22 @@ impl Recipe {
     /// no row in the catalog: a guess would give wrong vectors without an error.
     pub fn of(folder: &Path, known: Option<&EncoderEntry>, limit: usize) -> Result<Self> {
         let own = modules(folder)?;
-        let known_pooling = || known.and_then(|known| known.pooling.map(|pooling| (pooling, known.normalise)));
-        let (pooling, normalise) = own.or_else(known_pooling).ok_or_else(|| ModelError::NotAModel {
-            path: folder.to_owned(),
-            expected:
-                "modules.json and 1_Pooling/config.json, as sentence-transformers write them, or the folder of an \
+        let known_pooling = || {
+            let known = known?;
+            Some(Modules { pooling: known.pooling?, dense: Vec::new(), normalise: known.normalise })
+        };
+        let Modules { pooling, dense, normalise } =
+            own.or_else(known_pooling).ok_or_else(|| ModelError::NotAModel {
+                path: folder.to_owned(),
+                expected:
+                    "modules.json and 1_Pooling/config.json, as sentence-transformers write them, or the folder of an \
                        embedding model of the catalog, under its name"
-                    .into(),
-            found: "a model that does not say how its tokens become one vector".into(),
-        })?;
+                        .into(),
+                found: "a model that does not say how its tokens become one vector".into(),
+            })?;
         let prefixes = prompts(folder)?.or_else(|| known.map(EncoderEntry::prefixes));
         let prefixes_known = prefixes.is_some();
-        Ok(Self { pooling, normalise, prefixes: prefixes.unwrap_or_default(), prefixes_known, limit })
+        Ok(Self { pooling, normalise, prefixes: prefixes.unwrap_or_default(), prefixes_known, limit, dense })
     }
 
     /// One line for the user where something that changes vectors is not known.
@@ -60,7 +73,7 @@ impl Recipe {
         (!self.prefixes_known).then(|| note.to_owned())
     }
 
-    /// One text's vector from those of its tokens, `[tokens, hidden]`.
+    /// One text's vector from those of its tokens, `[tokens, hidden]`, not normalised.
     #[must_use]
     pub fn pool(&self, tokens: &[f32], hidden: usize) -> Vec<f32> {
         let tokens = match self.pooling {
@@ -78,17 +91,21 @@ impl Recipe {
             let count = (tokens.len() / hidden) as f32;
             vector.iter_mut().for_each(|x| *x /= count);
         }
+        vector
+    }
+
+    /// Scales a vector to length 1 where the model does.
+    pub fn normalise(&self, vector: &mut [f32]) {
         if self.normalise {
             let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
             // As the reference: a vector of zeros stays one.
             vector.iter_mut().for_each(|x| *x /= length.max(1e-12));
         }
-        vector
     }
 }
 
-/// Pooling and normalisation that `modules.json` says; `None` without one.
-fn modules(folder: &Path) -> Result<Option<(Pooling, bool)>> {
+/// Pooling, layers and normalisation that `modules.json` says; `None` without one.
+fn modules(folder: &Path) -> Result<Option<Modules>> {
     let path = folder.join("modules.json");
     let Some(text) = read(&path)? else { return Ok(None) };
     let modules: Vec<Module> = serde_json::from_str(&text).map_err(|error| ModelError::Format {
@@ -98,23 +115,24 @@ fn modules(folder: &Path) -> Result<Option<(Pooling, bool)>> {
         expected: "a list of modules with type and path".into(),
         found: shortened(&error.to_string()),
     })?;
-    let (mut pooling, mut normalise) = (None, false);
+    let (mut pooling, mut dense, mut normalise) = (None, Vec::new(), false);
     for (index, module) in modules.iter().enumerate() {
         match module.kind.rsplit('.').next().unwrap_or_default() {
             "Transformer" if index == 0 && module.path.is_empty() => {}
             "Pooling" if index == 1 => pooling = Some(pooling_of(folder, &module.path)?),
-            "Normalize" if index == 2 => normalise = true,
+            "Dense" if index >= 2 && !normalise => dense.push(inner(folder, "Dense", &module.path)?.to_owned()),
+            "Normalize" if index >= 2 && !normalise => normalise = true,
             _ => {
                 return Err(ModelError::Field {
                     path,
                     field: format!("module {index}"),
-                    expected: "Transformer at the folder itself, Pooling, and perhaps Normalize".into(),
+                    expected: "Transformer at the folder itself, Pooling, and perhaps Dense and Normalize".into(),
                     found: shortened(&format!("{} at {:?}", module.kind, module.path)),
                 });
             }
         }
     }
-    pooling.map(|pooling| Some((pooling, normalise))).ok_or_else(|| ModelError::Field {
+    pooling.map(|pooling| Some(Modules { pooling, dense, normalise })).ok_or_else(|| ModelError::Field {
         path,
         field: "module 1".into(),
         expected: "Pooling".into(),
@@ -122,16 +140,22 @@ fn modules(folder: &Path) -> Result<Option<(Pooling, bool)>> {
     })
 }
 
-fn pooling_of(folder: &Path, module: &str) -> Result<Pooling> {
+/// The path of a module, which must be a folder of `folder`.
+fn inner<'a>(folder: &Path, kind: &str, module: &'a str) -> Result<&'a str> {
     let plain = !module.is_empty() && !module.contains(['/', '\\', ':']) && module != "..";
-    if !plain {
-        return Err(ModelError::Field {
-            path: folder.join("modules.json"),
-            field: "path of Pooling".into(),
-            expected: "a folder of this one".into(),
-            found: shortened(&format!("{module:?}")),
-        });
+    if plain {
+        return Ok(module);
     }
+    Err(ModelError::Field {
+        path: folder.join("modules.json"),
+        field: format!("path of {kind}"),
+        expected: "a folder of this one".into(),
+        found: shortened(&format!("{module:?}")),
+    })
+}
+
+fn pooling_of(folder: &Path, module: &str) -> Result<Pooling> {
+    let module = inner(folder, "Pooling", module)?;
     let config = Config::open(&folder.join(module).join("config.json"))?;
     config.refuse("include_prompt", |value| value == true, "true")?;
     // Later versions write one word, earlier ones a switch for every mode.

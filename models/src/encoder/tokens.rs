@@ -94,18 +94,24 @@ impl TextTokenizer {
         Ok(Self { tokenizer, ends, masks: Vec::new(), limit })
     }
 
-    /// The tokenizer of `folder`, a decoder's, whose post-processor puts a token behind every text.
+    /// The tokenizer of `folder`, a decoder's. Where its last token is `read`, the post-processor puts one behind every text.
     ///
     /// # Errors
     /// As [`Self::open`]; no such token.
-    pub(super) fn of_decoder(folder: &Path, vocab: usize, settings: &TextSettings) -> Result<Self> {
+    pub(super) fn of_decoder(folder: &Path, vocab: usize, settings: &TextSettings, read: bool) -> Result<Self> {
         let tokenizer = Tokenizer::from_dir_in(folder, &settings.casing)?;
         let (path, limit) = (folder.join("tokenizer.json"), settings.limit);
         check_vocabulary(&path, &tokenizer, vocab)?;
-        let ends = Ends::open(&path)?.filter(|ends| !ends.single[1].is_empty()).ok_or_else(|| {
-            let expected = "a token behind every text, whose state is the text's vector";
-            field_of(&path, "post_processor", expected.to_owned(), "none".to_owned())
-        })?;
+        let single = Ends::of_text(&path)?.unwrap_or_default();
+        // An empty text has a vector too.
+        if single[usize::from(read)..].iter().all(Vec::is_empty) {
+            let expected = match read {
+                true => "a token behind every text, whose state is the text's vector",
+                false => "a token before or behind every text",
+            };
+            return Err(field_of(&path, "post_processor", expected.to_owned(), "none".to_owned()));
+        }
+        let ends = Ends { single, pair: Default::default(), segment: 0 };
         check_ends(&path, ends.single.iter(), vocab)?;
         let least = ends.single.iter().map(Vec::len).sum::<usize>() + 1;
         if limit < least {

@@ -9,7 +9,7 @@ use crate::decoder::Residency;
 use crate::error::Result;
 use crate::kv::{KvCache, PageGroups};
 use crate::layers::MOST_BY_PACKED_BLOCKS;
-use crate::spec::{DecoderSpec, Output, Recurrence};
+use crate::spec::{DecoderSpec, Recurrence};
 use crate::weights::Weights;
 use candle_core::DType;
 use moot_kernels::PAGE;
@@ -86,8 +86,6 @@ pub struct Footprint {
     attention: usize,
     intermediate: usize,
     vocab: usize,
-    /// Whether the output matrix is the embedding.
-    tied: bool,
     placement: Placement,
 }
 
@@ -131,7 +129,6 @@ impl Footprint {
                 Some(experts) => spec.dense_width().max(spec.intermediate * experts.used + experts.shared.unwrap_or(0)),
             },
             vocab: spec.vocab,
-            tied: spec.output == Output::Tied,
             placement: Placement::Cpu,
         }
     }
@@ -227,10 +224,10 @@ impl Footprint {
             let merged = (4 * 16 * self.attention as u64).saturating_mul(rows.saturating_mul(16).min(tokens));
             let logits = (4 + width) * (self.vocab as u64).saturating_mul(rows);
             // For many rows a matrix of blocks is widened to the working type, Candle's through f16: gate and up, or query,
-            // key and value. The logits of many rows need the output matrix widened too, unless it is held so.
+            // key and value. The logits of many rows need the output matrix widened too, unless it is held so: that of a
+            // tied model on one card is counted all the same.
             let matrix = (self.hidden as u64).saturating_mul((2 * self.intermediate).max(self.attention) as u64);
-            let widens = rows > MOST_BY_PACKED_BLOCKS as u64 && !self.tied;
-            let logit_rows = if widens { self.vocab as u64 } else { 0 };
+            let logit_rows = if rows > MOST_BY_PACKED_BLOCKS as u64 { self.vocab as u64 } else { 0 };
             let output = (self.hidden as u64).saturating_mul(logit_rows).saturating_mul(width);
             let by_blocks = self.types.iter().any(|stored| is_of_blocks(stored) && !widened.has(stored));
             let matrix = if by_blocks { matrix.saturating_mul(2 + width).max(output) } else { 0 };

@@ -22,13 +22,17 @@ pub(super) const INDEX: &str = "model.safetensors.index.json";
 /// Required files of a model folder.
 const NEEDED: [&str; 2] = ["config.json", "tokenizer.json"];
 
-/// Optional files of a model folder: the chat template, and an encoder's pooling settings; [`SENTENCE_CONFIGS`] too.
-const WELCOME: [&str; 6] = [
+/// Optional files of a model folder: the chat template, and an encoder's pooling and the layers behind it; [`SENTENCE_CONFIGS`] too.
+const WELCOME: [&str; 10] = [
     "tokenizer_config.json",
     "chat_template.jinja",
     "generation_config.json",
     "modules.json",
     "1_Pooling/config.json",
+    "2_Dense/config.json",
+    "2_Dense/model.safetensors",
+    "3_Dense/config.json",
+    "3_Dense/model.safetensors",
     "config_sentence_transformers.json",
 ];
 

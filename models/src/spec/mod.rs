@@ -39,7 +39,10 @@ pub struct DecoderSpec {
     pub norm_eps: f32,
     /// The rotary embedding of positions.
     pub rope: Rope,
-    /// The positions that a windowed layer's rows attend to: the latest ones, their own included.
+    /// Whether rows attend to later positions too: such a model makes vectors of texts and generates none.
+    pub bidirectional: bool,
+    /// The positions that a windowed layer's rows attend to: the latest ones, their own included; of a bidirectional model,
+    /// so many on each side.
     pub window: usize,
     /// The rotary embedding of windowed layers, where it is another one.
     pub window_rope: Option<Rope>,

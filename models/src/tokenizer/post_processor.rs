@@ -58,20 +58,34 @@ impl Ends {
     /// A file that cannot be read, an unknown post-processor, two that add tokens, a template whose texts are not A, or A
     /// and then B.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>> {
+        Self::read(path, true)
+    }
+
+    /// Those around a text, before and behind it; those of pairs are not looked at: Gemma's tokenizers begin the second text
+    /// of a pair like the first.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn of_text(path: &Path) -> Result<Option<[Vec<u32>; 2]>> {
+        Ok(Self::read(path, false)?.map(|ends| ends.single))
+    }
+
+    fn read(path: &Path, with_pairs: bool) -> Result<Option<Self>> {
         let document: Document = parse(path, &read_text(path)?)?;
         let Some(value) = document.post_processor else { return Ok(None) };
         let kind = value.get("type").and_then(Value::as_str).unwrap_or("no type").to_owned();
         let expected = "ByteLevel, BertProcessing, RobertaProcessing, TemplateProcessing, or a Sequence of these";
         let processor: Processor =
             serde_json::from_value(value).map_err(|_| wrong(path, "post_processor", expected, &kind))?;
-        let ends = processor.ends().map_err(|expected| wrong(path, "post_processor", expected, "another one"))?;
+        let ends =
+            processor.ends(with_pairs).map_err(|expected| wrong(path, "post_processor", expected, "another one"))?;
         Ok(ends.filter(|ends| ends.single.iter().chain(&ends.pair).any(|tokens| !tokens.is_empty())))
     }
 }
 
 impl Processor {
     /// The tokens that it adds; an error is what was expected.
-    fn ends(self) -> std::result::Result<Option<Ends>, &'static str> {
+    fn ends(self, with_pairs: bool) -> std::result::Result<Option<Ends>, &'static str> {
         match self {
             Self::ByteLevel {} => Ok(None),
             Self::BertProcessing { sep: (_, sep), cls: (_, cls) } => {
@@ -82,9 +96,14 @@ impl Processor {
                 pair: [vec![cls], vec![sep, sep], vec![sep]],
                 segment: 0,
             })),
-            Self::TemplateProcessing { single, pair, special_tokens } => template(&single, &pair, &special_tokens),
+            Self::TemplateProcessing { single, pair, special_tokens } => {
+                template(&single, with_pairs.then_some(&pair[..]), &special_tokens)
+            }
             Self::Sequence { processors } => {
-                let all = processors.into_iter().map(Self::ends).collect::<std::result::Result<Vec<_>, _>>()?;
+                let all = processors
+                    .into_iter()
+                    .map(|one| one.ends(with_pairs))
+                    .collect::<std::result::Result<Vec<_>, _>>()?;
                 let mut adding = all.into_iter().flatten();
                 match (adding.next(), adding.next()) {
                     (found, None) => Ok(found),
@@ -97,12 +116,13 @@ impl Processor {
 
 fn template(
     single: &[Piece],
-    pair: &[Piece],
+    pair: Option<&[Piece]>,
     special: &BTreeMap<String, Special>,
 ) -> std::result::Result<Option<Ends>, &'static str> {
     let (single, _) = split(single, special)?;
-    let (pair, segment) = split(pair, special)?;
     let single: [Vec<u32>; 2] = single.try_into().map_err(|_| "a template of one text A")?;
+    let Some(pair) = pair else { return Ok(Some(Ends { single, pair: Default::default(), segment: 0 })) };
+    let (pair, segment) = split(pair, special)?;
     let pair: [Vec<u32>; 3] = pair.try_into().map_err(|_| "a template of a pair: A, and then B")?;
     Ok(Some(Ends { single, pair, segment }))
 }

@@ -1,9 +1,12 @@
-//! Decoders whose last token is read: Qwen3-Embedding and Qwen3-Reranker.
+//! Decoders: Qwen3-Embedding and Qwen3-Reranker, whose last token is read, and EmbeddingGemma, which attends in both
+//! directions.
 
 use super::damaged::{change, copy};
 use super::families::bits;
 use super::{Texts, expected, farthest, golden, options, vectors};
 use moot_models::encoder::{CausalReranker, EmbeddingModel, EncoderOptions, Pair, Pooling, Precision, TextTokens};
+use safetensors::Dtype;
+use safetensors::tensor::TensorView;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -38,6 +41,13 @@ fn prompts(model: &CausalReranker, pairs: &[Judged]) -> Vec<TextTokens> {
     pairs.iter().map(|pair| model.tokens(Pair { first: &pair.first, second: &pair.second }).unwrap()).collect()
 }
 
+/// The error of a folder with one file changed.
+fn refused(name: &str, file: &str, with: &dyn Fn(&mut Value)) -> String {
+    let folder = copy(name);
+    change(folder.path(), file, with);
+    EmbeddingModel::open(folder.path(), &options(Precision::F32)).unwrap_err().to_string()
+}
+
 #[test]
 fn a_vector_is_the_last_tokens_state() {
     let expected: Texts = expected(&golden("qwen3-embedding").join("expected.json"));
@@ -59,6 +69,101 @@ fn a_vector_is_the_last_tokens_state() {
         }
         assert_eq!((recipe.prefixes.passage.as_str(), recipe.prefixes_known), ("", true));
     }
+}
+
+/// EmbeddingGemma: attention in both directions, a window in some layers, the mean of all tokens, two layers behind it.
+#[test]
+fn both_directions_are_read_where_the_model_says_so() {
+    let expected: Texts = expected(&golden("gemma3-embedding").join("expected.json"));
+    for (precision, tolerance) in PRECISIONS {
+        let model = EmbeddingModel::open(&golden("gemma3-embedding"), &options(precision)).unwrap();
+        assert_eq!((model.recipe().pooling, model.recipe().dense.len(), model.dimension()), (Pooling::Mean, 2, 48));
+        for (text, vector) in expected.texts.iter().zip(vectors(&model, &expected.texts)) {
+            assert_eq!(model.tokens("", &text.text).unwrap().ids, text.ids, "{:?}", text.text);
+            let off = farthest(&vector, &text.vector);
+            assert!(off < tolerance, "{precision:?}: {:?}: off by {off}", text.text);
+        }
+        let prefixes = [&model.recipe().prefixes.query, &model.recipe().prefixes.passage];
+        for (prefix, behind) in prefixes.into_iter().zip([7, 9]) {
+            let texts: Vec<&str> = expected.texts[..2].iter().map(|text| text.text.as_str()).collect();
+            let embedded = model.embed(prefix, &texts).unwrap();
+            for (text, vector) in expected.texts[behind..].iter().zip(embedded.vectors.chunks(48)) {
+                assert!(farthest(vector, &text.vector) < tolerance, "{precision:?}: {:?}", text.text);
+            }
+        }
+        let all: Vec<&str> = expected.texts.iter().map(|text| text.text.as_str()).collect();
+        let together = model.embed("", &all).unwrap().vectors;
+        let steps = EncoderOptions { tokens: 16, ..options(precision) };
+        let stepwise = EmbeddingModel::open(&golden("gemma3-embedding"), &steps).unwrap();
+        assert_eq!(bits(&stepwise.embed("", &all).unwrap().vectors), bits(&together), "{precision:?}");
+        for (text, vector) in all.iter().zip(together.chunks(48)) {
+            assert_eq!(bits(&model.embed("", &[text]).unwrap().vectors), bits(vector), "{precision:?}: {text:?}");
+        }
+        assert!(model.embed("", &[]).unwrap().vectors.is_empty());
+        assert_eq!(model.embed("", &[""]).unwrap().vectors.len(), 48);
+    }
+}
+
+/// A layer with a bias and tanh, behind an encoder.
+#[test]
+fn a_layer_behind_an_encoder_is_applied_to_the_pooled_vector() {
+    let module =
+        |kind: &str, path: &str| json!({ "type": format!("sentence_transformers.models.{kind}"), "path": path });
+    let folder = copy("bert");
+    let modules = |with: &[Value]| {
+        let all = [&[module("Transformer", ""), module("Pooling", "1_Pooling")], with].concat();
+        std::fs::write(folder.path().join("modules.json"), json!(all).to_string()).unwrap();
+        EmbeddingModel::open(folder.path(), &options(Precision::F32)).unwrap()
+    };
+    let pooled = modules(&[]).embed("", &["The harbour of Lisbon"]).unwrap().vectors;
+    let hidden = pooled.len();
+    let weight: Vec<f32> = (0..3 * hidden).map(|i| ((i * 7 % 11) as f32 - 5.0) / 40.0).collect();
+    let bias = [0.5_f32, -0.25, 0.125];
+    let dense = folder.path().join("2_Dense");
+    std::fs::create_dir(&dense).unwrap();
+    std::fs::write(dense.join("config.json"), json!({ "in_features": hidden, "out_features": 3 }).to_string()).unwrap();
+    let bytes = |numbers: &[f32]| numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    let (weight_bytes, bias_bytes) = (bytes(&weight), bytes(&bias));
+    let view = |shape: Vec<usize>, bytes| TensorView::new(Dtype::F32, shape, bytes).unwrap();
+    let tensors =
+        [("linear.weight", view(vec![3, hidden], &weight_bytes)), ("linear.bias", view(vec![3], &bias_bytes))];
+    std::fs::write(dense.join("model.safetensors"), safetensors::serialize(tensors, None).unwrap()).unwrap();
+    let found = modules(&[module("Dense", "2_Dense")]).embed("", &["The harbour of Lisbon"]).unwrap().vectors;
+    let row = |row: usize| weight[row * hidden..][..hidden].iter().zip(&pooled).map(|(w, x)| w * x).sum::<f32>();
+    let expected: Vec<f32> = (0..3).map(|i| (row(i) + bias[i]).tanh()).collect();
+    assert!(farthest(&found, &expected) < 1e-5, "{found:?}, expected {expected:?}");
+}
+
+#[test]
+fn layers_behind_the_pooling_are_checked() {
+    let error = refused("gemma3-embedding", "2_Dense/config.json", &|config| config["in_features"] = json!(65));
+    assert!(error.contains("in_features") && error.contains("64"), "{error}");
+    let error = refused("gemma3-embedding", "3_Dense/config.json", &|config| {
+        config["activation_function"] = json!("torch.nn.modules.activation.GELU");
+    });
+    assert!(error.contains("activation_function") && error.contains("Identity"), "{error}");
+    let error = refused("gemma3-embedding", "3_Dense/config.json", &|config| config["bias"] = json!(true));
+    assert!(error.contains("linear.bias"), "{error}");
+    let error = refused("gemma3-embedding", "modules.json", &|modules| modules[2]["path"] = json!("../2_Dense"));
+    assert!(error.contains("path of Dense"), "{error}");
+    let error = refused("gemma3-embedding", "modules.json", &|modules| {
+        modules[2]["type"] = json!("sentence_transformers.models.LayerNorm");
+    });
+    assert!(error.contains("module 2") && error.contains("Dense"), "{error}");
+    let error = refused("gemma3-embedding", "3_Dense/config.json", &|config| config["out_features"] = json!(0));
+    assert!(error.contains("out_features: expected a number from 1"), "{error}");
+    let error = refused("gemma3-embedding", "2_Dense/config.json", &|config| config["module_input_name"] = json!("x"));
+    assert!(error.contains("module_input_name"), "{error}");
+    let error = refused("gemma3-embedding", "tokenizer.json", &|tokenizer| tokenizer["post_processor"] = Value::Null);
+    assert!(error.contains("a token before or behind every text"), "{error}");
+    let folder = copy("gemma3-embedding");
+    std::fs::remove_file(folder.path().join("modules.json")).unwrap();
+    let error = EmbeddingModel::open(folder.path(), &options(Precision::F32)).unwrap_err().to_string();
+    assert!(error.contains("modules.json"), "{error}");
+    assert!(!CausalReranker::is_at(folder.path()).unwrap());
+    let generating = moot_models::Model::open(&golden("gemma3-embedding"), &moot_models::LoadOptions::default());
+    let error = generating.unwrap_err().to_string();
+    assert!(error.contains("--embedder"), "{error}");
 }
 
 #[test]
@@ -129,11 +234,6 @@ fn control_tokens_in_a_passage_are_words() {
 
 #[test]
 fn a_decoder_that_would_be_read_wrongly_is_no_embedder() {
-    let refused = |name: &str, file: &str, with: &dyn Fn(&mut Value)| {
-        let folder = copy(name);
-        change(folder.path(), file, with);
-        EmbeddingModel::open(folder.path(), &options(Precision::F32)).unwrap_err().to_string()
-    };
     let error = refused("qwen3-embedding", "1_Pooling/config.json", &|config| {
         config["pooling_mode_lasttoken"] = json!(false);
         config["pooling_mode_mean_tokens"] = json!(true);

@@ -50,7 +50,7 @@ fn config(name: &str, field: &str, value: Value) -> String {
 #[test]
 fn a_configuration_that_is_not_built() {
     let unknown = config("bert", "model_type", json!("t5"));
-    assert!(unknown.contains("bert, roberta, xlm-roberta, deberta-v2, modernbert; as embedder or reranker also qwen3"));
+    assert!(unknown.contains("bert, roberta, xlm-roberta, deberta-v2, modernbert; as embedder also qwen3, gemma3_text; as reranker also qwen3"));
     assert!(config("bert", "hidden_act", json!("mish")).contains("field hidden_act: expected gelu"));
     assert!(config("bert", "position_embedding_type", json!("relative_key")).contains("position_embedding_type"));
     assert!(config("bert", "num_attention_heads", json!(3)).contains("multiple of 16"));

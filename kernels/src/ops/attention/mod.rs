@@ -1,4 +1,5 @@
-//! Causal grouped-query attention over paged keys and values, for packed rows of many sequences at once.
+//! Grouped-query attention over paged keys and values, causal or in both directions, for packed rows of many sequences at
+//! once.
 
 mod plan;
 mod reference;
@@ -14,12 +15,12 @@ use candle_core::{CpuStorage, CudaStorage, CustomOp3, Device, Layout, Result, Sh
 use plan::OnGpu;
 use rayon::prelude::*;
 
-/// Softmax(q · kᵀ · scale) · v, each row over the positions up to its own.
+/// Softmax(q · kᵀ · scale) · v, each row over the positions up to its own, or over its whole sequence if the plan says so.
 #[derive(Debug, Clone, Copy)]
 pub struct Attention<'a> {
     /// The pages that each row reads.
     pub plan: &'a AttentionPlan,
-    /// Positions that a row attends to at most, the last ones, its own among them.
+    /// Positions that a row attends to at most, the last ones, its own among them; in both directions, so many on each side.
     pub window: usize,
     /// Factor of the scores.
     pub scale: f32,
@@ -43,9 +44,12 @@ impl<'a> Attention<'a> {
     pub fn apply(&self, [q, k_cache, v_cache]: [&Tensor; 3]) -> Result<Tensor> {
         match q.device() {
             Device::Cpu => q.contiguous()?.apply_op3_no_bwd(k_cache, v_cache, self),
-            // The kernels know neither sinks nor a window; a window that no row exceeds is none.
+            // The kernels are causal and know neither sinks nor a window; a window that no row exceeds is none.
             Device::Cuda(_)
-                if self.sinks.is_none() && self.plan.is_within_window(self.window) && on_tensor_cores(q, k_cache)? =>
+                if self.sinks.is_none()
+                    && self.plan.ends().is_none()
+                    && self.plan.is_within_window(self.window)
+                    && on_tensor_cores(q, k_cache)? =>
             {
                 q.contiguous()?.apply_op3_no_bwd(k_cache, v_cache, self)
             }
@@ -126,6 +130,7 @@ impl CustomOp3 for Attention<'_> {
             out: out.as_mut_ptr(),
             positions: self.plan.positions(),
             window: self.window,
+            ends: self.plan.ends(),
             sinks: sinks.as_deref(),
             heads,
             kv_heads,

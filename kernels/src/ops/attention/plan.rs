@@ -41,6 +41,8 @@ impl OnGpu {
 pub struct AttentionPlan {
     positions: Vec<u32>,
     pub(super) sequences: Vec<SequenceRows>,
+    /// Where rows attend to later positions too: the end of each row's sequence.
+    ends: Option<Vec<u32>>,
     /// The work on the CPU, made when it is first needed: without a window, and with one.
     tiles: OnceLock<Vec<Tile>>,
     windowed: OnceLock<(usize, Vec<Tile>)>,
@@ -53,22 +55,43 @@ impl AttentionPlan {
     pub fn new(sequences: Vec<SequenceRows>) -> Self {
         let positions = sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|p| p as u32).collect();
         let (tiles, windowed) = (OnceLock::new(), OnceLock::new());
-        Self { positions, sequences, tiles, windowed, on_gpu: PerDevice::default() }
+        Self { positions, sequences, ends: None, tiles, windowed, on_gpu: PerDevice::default() }
+    }
+
+    /// As [`Self::new`], but rows attend to all of their sequence, before and behind them: a window counts on both sides.
+    /// Keys behind a row must be stored, so a sequence that is read so is one batch.
+    #[must_use]
+    pub fn in_both_directions(sequences: Vec<SequenceRows>) -> Self {
+        let end = |s: &SequenceRows| std::iter::repeat_n((s.start + s.len) as u32, s.len);
+        let ends = Some(sequences.iter().flat_map(end).collect());
+        Self { ends, ..Self::new(sequences) }
+    }
+
+    /// Whether rows attend to later positions too.
+    #[must_use]
+    pub fn is_in_both_directions(&self) -> bool {
+        self.ends.is_some()
+    }
+
+    /// Where rows attend to later positions too: the end of each row's sequence.
+    pub(super) fn ends(&self) -> Option<&[u32]> {
+        self.ends.as_deref()
     }
 
     /// The work on the CPU of layers whose rows attend to `window` positions at most. All such layers have one window.
     pub(super) fn tiles(&self, window: usize) -> Result<&[Tile]> {
         if self.is_within_window(window) {
-            return Ok(self.tiles.get_or_init(|| tiles(&self.sequences, usize::MAX)));
+            return Ok(self.tiles.get_or_init(|| tiles(&self.sequences, usize::MAX, self.ends.is_some())));
         }
-        let (planned, tiles) = self.windowed.get_or_init(|| (window, tiles(&self.sequences, window)));
+        let (planned, tiles) =
+            self.windowed.get_or_init(|| (window, tiles(&self.sequences, window, self.ends.is_some())));
         if *planned != window {
             bail!("attention: a window of {window}, in a plan for one of {planned}");
         }
         Ok(tiles)
     }
 
-    /// Whether every row attends to all positions up to its own although its window is `window` positions.
+    /// Whether no row is kept from a position by a window of `window` positions.
     #[must_use]
     pub fn is_within_window(&self, window: usize) -> bool {
         self.sequences.iter().all(|s| s.start + s.len <= window)

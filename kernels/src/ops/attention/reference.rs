@@ -35,7 +35,10 @@ pub(super) fn attend(
             let own = q.narrow(0, row + first, len)?.reshape((len, kv_heads, heads / kv_heads, dim))?;
             let own = own.permute((1, 2, 0, 3))?.reshape((kv_heads, (), dim))?;
             let start = sequence.start + first;
-            let attends = |i: usize, j: usize| j <= start + i && j.saturating_add(window) > start + i;
+            let later = if plan.ends().is_some() { window } else { 1 };
+            let attends = |i: usize, j: usize| {
+                j < (start + i).saturating_add(later).min(total) && j.saturating_add(window) > start + i
+            };
             let mask = (0..len).flat_map(|i| (0..positions).map(move |j| (i, j)));
             let mask = mask.map(|(i, j)| if attends(i, j) { 0.0 } else { f32::NEG_INFINITY });
             let mask = Tensor::from_iter(mask, q.device())?.reshape((1, 1, len, positions))?;

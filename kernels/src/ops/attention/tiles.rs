@@ -11,12 +11,13 @@ pub(super) const TILE_ROWS: usize = 32;
 struct RowRun<'a> {
     sequence: &'a SequenceRows,
     rows: Range<usize>,
-    /// From the page where the first row's window begins up to and with the last row's own.
+    /// From the page where the first row's window begins up to and with the last position that a row attends to.
     pages: Range<usize>,
 }
 
-/// Tiles of the rows of `sequences`, one after the other, each row over the last `window` positions up to its own.
-pub(super) fn tiles(sequences: &[SequenceRows], window: usize) -> Vec<Tile> {
+/// Tiles of the rows of `sequences`, one after the other, each row over the last `window` positions up to its own; with
+/// `later`, also over as many from its own on.
+pub(super) fn tiles(sequences: &[SequenceRows], window: usize, later: bool) -> Vec<Tile> {
     let mut tiles = Vec::new();
     let mut runs: Vec<RowRun<'_>> = Vec::new();
     let mut row = 0;
@@ -26,7 +27,11 @@ pub(super) fn tiles(sequences: &[SequenceRows], window: usize) -> Vec<Tile> {
             let open = runs.last().map_or(0, |last| last.rows.end - runs[0].rows.start);
             let take = (sequence.len - done).min(TILE_ROWS);
             let first = sequence.start + done;
-            let pages = (first + 1).saturating_sub(window) / PAGE..(first + take).div_ceil(PAGE);
+            let latest = match later {
+                true => (first + take - 1).saturating_add(window).min(sequence.start + sequence.len),
+                false => first + take,
+            };
+            let pages = (first + 1).saturating_sub(window) / PAGE..latest.div_ceil(PAGE);
             // A tile has rows of one sequence, or whole short sequences that share the first page that both read.
             let shares = |other: &RowRun<'_>| {
                 let common = other.pages.start.max(pages.start);
