@@ -220,7 +220,7 @@ fn rows_of_a_batch_are_those_of_a_row_alone() {
 #[test]
 #[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn vectors_of_texts_are_those_of_transformers() {
-    for name in ["bert", "xlm-roberta", "deberta"] {
+    for name in ["bert", "xlm-roberta", "deberta", "qwen3-embedding", "gemma3-embedding"] {
         let options = EncoderOptions { device: gpu(), precision: Precision::F32, ..EncoderOptions::default() };
         let model = EmbeddingModel::open(&golden("encoders").join(name), &options).unwrap();
         let expected = std::fs::read_to_string(golden("encoders").join(name).join("expected.json")).unwrap();
