@@ -224,8 +224,7 @@ impl Footprint {
             let merged = (4 * 16 * self.attention as u64).saturating_mul(rows.saturating_mul(16).min(tokens));
             let logits = (4 + width) * (self.vocab as u64).saturating_mul(rows);
             // For many rows a matrix of blocks is widened to the working type, Candle's through f16: gate and up, or query,
-            // key and value. The logits of many rows need the output matrix widened too, unless it is held so: that of a
-            // tied model on one card is counted all the same.
+            // key and value. The logits of many rows need the output matrix widened too; a tied one is counted likewise.
             let matrix = (self.hidden as u64).saturating_mul((2 * self.intermediate).max(self.attention) as u64);
             let logit_rows = if rows > MOST_BY_PACKED_BLOCKS as u64 { self.vocab as u64 } else { 0 };
             let output = (self.hidden as u64).saturating_mul(logit_rows).saturating_mul(width);
