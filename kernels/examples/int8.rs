@@ -1,14 +1,17 @@
 //! Speed of quantised matrix products by type and rows: the least of some rounds, in multiply-adds.
 //!
-//! `cargo run --release -p moot-kernels --example int8 [--threads N] [--megabytes N] [TYPE..]`
+//! `cargo run --release -p moot-kernels --example int8 [--threads N] [--megabytes N] [--bf16] [--rows N] [TYPE..]`
 //!
 //! One matrix of a few megabytes is multiplied again and again, so it stays in the cache. With `--megabytes` as many
-//! matrices as have that size together are multiplied in turn, as the layers of a model are.
+//! matrices as have that size together are multiplied in turn, as the layers of a model are. With `--bf16` activations are
+//! bf16, multiplied by AMX's tiles of such numbers.
 #![allow(missing_docs, clippy::print_stdout)]
 
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Result, Tensor};
 use moot_kernels::Weight;
+use moot_kernels::cpu::limits;
+use moot_kernels::ops::rounded::rounded;
 use std::time::Instant;
 
 /// The program's, which gives whole cache lines: tiles of inputs that begin within a line take a quarter longer.
@@ -24,19 +27,22 @@ const LAYERS: [(GgmlDType, usize, usize); 6] = [
     (GgmlDType::Q5K, 4864, 896),
     (GgmlDType::Q6K, 4864, 896),
 ];
-const ROWS: [usize; 7] = [1, 2, 3, 4, 8, 16, 256];
+const ROWS: [usize; 8] = [1, 2, 3, 4, 8, 16, 256, 512];
 /// Multiply-adds of a measurement, at least one pass over the matrices.
 const WORK: usize = 200_000_000;
 const ROUNDS: usize = 5;
 
 fn main() -> Result<()> {
-    let (mut threads, mut megabytes, mut asked) = (1, 0, Vec::new());
+    let (mut threads, mut megabytes, mut bf16) = (1, 0, false);
+    let (mut rows, mut asked) = (ROWS.to_vec(), Vec::new());
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|number| number.parse().ok()).expect("a number after the option");
         match word.as_str() {
             "--threads" => threads = number(),
             "--megabytes" => megabytes = number(),
+            "--bf16" => bf16 = true,
+            "--rows" => rows = vec![number()],
             _ => asked.push(word),
         }
     }
@@ -44,11 +50,20 @@ fn main() -> Result<()> {
     assert!(asked.iter().all(known), "expected types of {LAYERS:?}, found {asked:?}");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     // From another thread each product would wait for the pool to wake.
-    pool.install(|| measure(threads, megabytes, &asked))
+    pool.install(|| measure(threads, megabytes, bf16, &rows, &asked))
 }
 
-fn measure(threads: usize, megabytes: usize, asked: &[String]) -> Result<()> {
-    println!("{:?}, {threads} threads: 1e9 multiply-adds a second by rows {ROWS:?}", moot_kernels::cpu::table());
+fn measure(threads: usize, megabytes: usize, bf16: bool, rows: &[usize], asked: &[String]) -> Result<()> {
+    let limits = if std::env::var("NL").is_ok() {
+        limits::Limits { bytes: 0., operations: 0., byte_operations: 0. }
+    } else {
+        limits::measure().map_err(candle_core::Error::msg)?
+    };
+    println!(
+        "{:?}, {threads} threads, {:.0}e9 int8 products a second: 1e9 multiply-adds a second by rows {rows:?}",
+        moot_kernels::cpu::table(),
+        limits.byte_operations / 2e9
+    );
     for (dtype, inputs, outputs) in LAYERS {
         if !asked.is_empty() && !asked.contains(&format!("{dtype:?}")) {
             continue;
@@ -59,8 +74,9 @@ fn measure(threads: usize, megabytes: usize, asked: &[String]) -> Result<()> {
         let pack = || Weight::from_blocks(dtype, outputs, inputs, |i| &bytes[i * row..][..row]).expect("whole blocks");
         let weights: Vec<Weight> = (0..(megabytes * 1_000_000 / bytes.len()).max(1)).map(|_| pack()).collect();
         print!("{:>5}", format!("{dtype:?}"));
-        for rows in ROWS {
+        for &rows in rows {
             let x = Tensor::randn(0_f32, 1.0, (rows, inputs), &Device::Cpu)?;
+            let x = if bf16 { rounded(&x)? } else { x };
             let once = rows * inputs * outputs;
             let repeat = WORK.div_ceil(once).min(40).next_multiple_of(weights.len());
             let mut best = f64::INFINITY;

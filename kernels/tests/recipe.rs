@@ -4,7 +4,7 @@
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{DType, Device, Result, Tensor};
 use moot_kernels::Gate;
-use moot_kernels::cpu::{RECIPE, exp_all};
+use moot_kernels::cpu::{BF16_RECIPE, RECIPE, exp_all};
 use moot_kernels::math::{exp, exp_f32, ln, powf};
 use moot_kernels::ops::add_norm::add_norm;
 use moot_kernels::ops::attention::Attention;
@@ -13,12 +13,16 @@ use moot_kernels::ops::delta_net::{DeltaInputs, DeltaShape, DeltaStates, DeltaWe
 use moot_kernels::ops::gated::gated;
 use moot_kernels::ops::norm::add_rms_norm;
 use moot_kernels::ops::rope::{rope, tables};
+use moot_kernels::ops::rounded::rounded;
 use moot_kernels::ops::short_conv::{ConvShape, ConvStates, ShortConvInputs, short_conv};
 use moot_kernels::ops::sum_of_rows::sum_of_rows;
 use moot_kernels::{Activation, Affine, AttentionPlan, PAGE, SequenceRows, StateRows, Texts, Weight};
 
 /// The number, and the digest of the bits that it stands for. A change of bits is a new row, and a new number.
 const BITS: (u32, u64) = (5, 0xb305_331f_e1a7_cd70);
+
+/// The number of the products of bf16, and the digest of their bits.
+const BF16_BITS: (u32, u64) = (1, 0x7c52_38f7_c2b2_3f3c);
 
 /// The same, of kernels that came later and changed no bit of those before.
 const RECURRENT_BITS: u64 = 0x1690_1f9c_e59e_1e6e;
@@ -182,6 +186,27 @@ fn bits_are_those_of_their_recipe_in_short_convolutions() -> Result<()> {
         (RECIPE, format!("{all:#x}")),
         (BITS.0, format!("{SHORT_CONV_BITS:#x}")),
         "other bits than those of the recipe: raise cpu::RECIPE, and put its number and digest here"
+    );
+    Ok(())
+}
+
+#[test]
+fn bits_are_those_of_their_recipe_in_bf16() -> Result<()> {
+    let (mut numbers, mut all) = (Numbers(4), 0xcbf2_9ce4_8422_2325);
+    let (outputs, inputs) = (70, 512);
+    let x = rounded(&numbers.tensor(&[19, inputs])?)?;
+    let dense = numbers.tensor(&[outputs, inputs])?;
+    for dtype in BLOCK_TYPES {
+        let stored = QTensor::quantize(&dense, dtype)?;
+        let bytes = stored.data()?;
+        let row = bytes.len() / outputs;
+        let weight = Weight::from_blocks(dtype, outputs, inputs, |i| &bytes[i * row..][..row]).unwrap();
+        all = digest(all, &weight.apply(&x)?);
+    }
+    assert_eq!(
+        (BF16_RECIPE, format!("{all:#x}")),
+        (BF16_BITS.0, format!("{:#x}", BF16_BITS.1)),
+        "other bits than those of the recipe: raise cpu::BF16_RECIPE, and put its number and digest here"
     );
     Ok(())
 }

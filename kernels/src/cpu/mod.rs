@@ -16,6 +16,9 @@ mod activations;
 #[cfg(any(test, target_arch = "x86_64"))]
 mod amx;
 mod attention;
+mod bf16;
+#[cfg(test)]
+mod bf16_tests;
 mod bidirectional;
 mod block_linear;
 mod blocks;
@@ -46,6 +49,7 @@ pub(crate) mod tests;
 mod unpack;
 
 pub(crate) use attention::{AttentionCall, Task, Tile, Visit};
+pub(crate) use bf16::{Bf16, Bf16Part, SumTile, Sums, TASK_PANELS, TASK_ROWS, TILE_ROWS, TileCall};
 pub(crate) use bidirectional::{BidirectionalCall, RelativeCall, Scratch};
 pub(crate) use block_linear::BlockCall;
 pub(crate) use blocks::Format;
@@ -66,9 +70,12 @@ pub(crate) use rowwise::LayerNorm;
 pub(crate) use scan::ScanCall;
 pub use storage::Storage;
 pub(crate) use storage::padded;
-pub use table::{Table, remark, table, tables};
+pub use table::{Table, has_bf16_tiles, remark, table, tables};
 pub(crate) use unpack::row_of_blocks;
 
 /// The number of the recipe: raised with every change of a bit of any result that a reply depends on, as
 /// `kernels/tests/recipe.rs` requires. Records hold it: replies of different numbers may differ by arithmetic alone.
 pub const RECIPE: u32 = 5;
+
+/// The same for products of bf16 ([`crate::ops::rounded`]), which prompts can be computed by.
+pub const BF16_RECIPE: u32 = 1;

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 /// Calls the macro `$then` with its arguments and one row for each kernel: `name(arguments) -> result = body;`.
 ///
 /// A body is compiled once for each table, with that table's instructions enabled. It may name `L`, the table's lanes,
-/// and the sizes of its register tiles: `ROWS` of floats or int16, `INT8_ROWS` by `INT8_VECTORS` of int8, `KEY_QUERIES`
+/// and the sizes of its register tiles: `ROWS` of floats or int16, `INT8_ROWS` by `INT8_VECTORS` of int8, `BF16_ROWS` of bf16, `KEY_QUERIES`
 /// and `VALUE_QUERIES` that share a loaded key or value, `KEY_PAGES` that share a query's number, `SCAN_ROWS` that four
 /// queries are compared with, independent `SUMS` that hide the latency of an addition, and `DELTA_BLOCKS` of columns of a
 /// recurrent state that share a loaded query and key.
@@ -23,6 +23,9 @@ macro_rules! kernels {
                 = block_linear::run::<L, INT8_ROWS, INT8_VECTORS, INT8_FEW>;
             linear_i16(call: &Int16Call<'_>, panels: Range<usize>, rows: Range<usize>) = int16::run::<L, ROWS>;
             quantise_i8(x: &[f32], out: RowChunk<'_>) = quantise::run::<L>;
+            bf16_linear(call: &TileCall<'_>, panels: Range<usize>, rows: Range<usize>, sums: *mut SumTile)
+                = bf16::run::<L, BF16_ROWS>;
+            round_bf16(x: &[f32], out: *mut u16) = bf16::round::<L>;
             quantise_i16(x: &[f32], values: *mut i16, scales: *mut f32) = int16::quantise::<L>;
             attention(call: &AttentionCall<'_>, tile: &Tile, task: &Task)
                 = attention::run::<L, KEY_QUERIES, KEY_PAGES, VALUE_QUERIES>;
@@ -59,6 +62,8 @@ macro_rules! table_type {
             pub name: &'static str,
             /// Rows of an int8 task are a multiple of this, unless there are fewer.
             pub(crate) tile_rows: usize,
+            /// Whether products of bf16 are faster than those of int8.
+            pub(crate) bf16_tiles: bool,
             /// Panels of an int8 task are a multiple of this, unless there are fewer or few rows.
             pub(crate) tile_panels: usize,
             $(pub(crate) $name: unsafe fn($($type),*) $(-> $result)?,)*
@@ -84,6 +89,7 @@ struct Tiles {
     rows: usize,
     int8: [usize; 2],
     few: usize,
+    bf16: usize,
     queries: [usize; 2],
     key_pages: usize,
     scan_rows: usize,
@@ -107,6 +113,7 @@ macro_rules! table {
             const INT8_ROWS: usize = TILES.int8[0];
             const INT8_VECTORS: usize = TILES.int8[1];
             const INT8_FEW: usize = TILES.few;
+            const BF16_ROWS: usize = TILES.bf16;
             const KEY_QUERIES: usize = TILES.queries[0];
             const VALUE_QUERIES: usize = TILES.queries[1];
             const KEY_PAGES: usize = TILES.key_pages;
@@ -118,7 +125,7 @@ macro_rules! table {
                 // caller's.
                 unsafe { $body($($argument),*) }
             } })*
-            pub(super) const TABLE: Table = Table { name: $table, tile_rows: 12, tile_panels: 1, $($name),* };
+            pub(super) const TABLE: Table = Table { name: $table, tile_rows: 12, tile_panels: 1, bf16_tiles: false, $($name),* };
         }
     };
 }
@@ -132,19 +139,55 @@ macro_rules! compiled_for {
 // int8 tiles are smaller than the others, because integers and sums both need registers. With AVX2 and NEON eight
 // vectors of sixteen lanes fit the registers; AVX2's int8 tile is as large as its narrow products allow, and its sums
 // wait in L1 while they are made.
-const PORTABLE_TILES: Tiles =
-    Tiles { rows: 2, int8: [2, 1], few: 2, queries: [4, 1], key_pages: 1, scan_rows: 1, sums: 6, delta_blocks: 1 };
+const PORTABLE_TILES: Tiles = Tiles {
+    rows: 2,
+    int8: [2, 1],
+    few: 2,
+    bf16: 2,
+    queries: [4, 1],
+    key_pages: 1,
+    scan_rows: 1,
+    sums: 6,
+    delta_blocks: 1,
+};
 #[cfg(target_arch = "aarch64")]
-const NEON_TILES: Tiles =
-    Tiles { rows: 3, int8: [2, 1], few: 2, queries: [4, 1], key_pages: 1, scan_rows: 1, sums: 6, delta_blocks: 1 };
+const NEON_TILES: Tiles = Tiles {
+    rows: 3,
+    int8: [2, 1],
+    few: 2,
+    bf16: 2,
+    queries: [4, 1],
+    key_pages: 1,
+    scan_rows: 1,
+    sums: 6,
+    delta_blocks: 1,
+};
 #[cfg(target_arch = "x86_64")]
-const AVX2_TILES: Tiles =
-    Tiles { rows: 3, int8: [4, 1], few: 2, queries: [4, 1], key_pages: 1, scan_rows: 1, sums: 6, delta_blocks: 1 };
+const AVX2_TILES: Tiles = Tiles {
+    rows: 3,
+    int8: [4, 1],
+    few: 2,
+    bf16: 2,
+    queries: [4, 1],
+    key_pages: 1,
+    scan_rows: 1,
+    sums: 6,
+    delta_blocks: 1,
+};
 #[cfg(target_arch = "x86_64")]
 const AVX_VNNI_TILES: Tiles = Tiles { int8: [6, 1], few: 3, ..AVX2_TILES };
 #[cfg(target_arch = "x86_64")]
-const AVX512_TILES: Tiles =
-    Tiles { rows: 12, int8: [6, 2], few: 8, queries: [8, 4], key_pages: 2, scan_rows: 4, sums: 12, delta_blocks: 2 };
+const AVX512_TILES: Tiles = Tiles {
+    rows: 12,
+    int8: [6, 2],
+    few: 8,
+    bf16: 4,
+    queries: [8, 4],
+    key_pages: 2,
+    scan_rows: 4,
+    sums: 12,
+    delta_blocks: 2,
+};
 
 #[cfg(target_arch = "x86_64")]
 kernels!(table! portable "portable", lanes::Sse2, PORTABLE_TILES, []);
@@ -193,6 +236,12 @@ mod with_tiles {
         }
     }
 
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    unsafe fn bf16_linear(call: &TileCall<'_>, panels: Range<usize>, rows: Range<usize>, sums: *mut SumTile) {
+        // SAFETY: as above.
+        unsafe { amx::run_bf16::<lanes::Avx512, _>(&mut amx::Hardware, call, panels, rows, sums) }
+    }
+
     unsafe fn multiply_i8(rounds: usize) -> f32 {
         // SAFETY: as above.
         unsafe { amx::multiply_i8(&mut amx::Hardware, rounds) }
@@ -202,6 +251,8 @@ mod with_tiles {
         name: "amx",
         tile_rows: amx::ROWS,
         tile_panels: amx::PANELS,
+        bf16_tiles: true,
+        bf16_linear,
         block_linear,
         multiply_i8,
         ..avx512::TABLE
@@ -253,6 +304,12 @@ pub fn table() -> Result<&'static Table, String> {
 #[must_use]
 pub fn remark() -> Option<&'static str> {
     choice().as_ref().ok().and_then(|choice| choice.remark.as_deref())
+}
+
+/// Whether the table in use multiplies activations of bf16 faster than int8, by AMX's tiles.
+#[must_use]
+pub fn has_bf16_tiles() -> bool {
+    table().is_ok_and(|table| table.bf16_tiles)
 }
 
 /// The table in use and the remark about it.

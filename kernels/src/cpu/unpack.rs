@@ -1,7 +1,7 @@
 //! Unpacks the codes and scales of a few hundred inputs of a panel, once for all rows that are multiplied by them.
 
 use super::blocks::{Format, LANES, Scales, Width};
-use super::lanes::{Bytes, Lanes};
+use super::lanes::{Bytes, Lanes, bias_of};
 use super::quantise::CHUNK;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -67,6 +67,115 @@ pub(super) unsafe fn unpack<L: Lanes, const SIGNED: bool>(
                 }
             }
         }
+    }
+}
+
+/// Bytes of 32 inputs of half a panel as bf16: those of a tile.
+const TILE_BYTES: usize = 2 * 32 * LANES;
+
+/// A chunk of a panel as bf16: `[inputs / 32][2 halves][16 pairs of inputs][32]`, pairs as [`Widening`] has them. Only what was
+/// written is read.
+#[repr(C, align(64))]
+pub(super) struct Widened([MaybeUninit<u8>; 2 * CHUNK / 32 * TILE_BYTES]);
+
+impl Widened {
+    pub(super) const fn new() -> Self {
+        Self([const { MaybeUninit::uninit() }; 2 * CHUNK / 32 * TILE_BYTES])
+    }
+
+    pub(super) fn as_ptr(&self) -> *const u8 {
+        self.0.as_ptr().cast()
+    }
+
+    pub(super) fn as_mut_ptr(&mut self) -> *mut u16 {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+/// Unpacks some inputs of a panel to bf16, a little at a time: between products by tiles it costs little. With `PAIRS` both
+/// inputs of a pair lie side by side, as AMX multiplies them, else sixteen outputs of the one before those of the other.
+///
+/// A weight is `bf16(fma(bias + code, scale, offset))` with `offset = fma(-(bias + zero), scale, min)`: `scale * (code - zero)
+/// + min` but for the rounding of `offset`, which is to less than `scale / 2^17`, or with codes of eight bits none.
+pub(super) struct Widening<'a, L, const PAIRS: bool> {
+    format: Format,
+    panel: &'a [u8],
+    inputs: Range<usize>,
+    to: *mut u16,
+    /// Scale and offset of both groups of the last part.
+    factors: [[L; 2]; 2],
+}
+
+impl<'a, L: Lanes, const PAIRS: bool> Widening<'a, L, PAIRS> {
+    /// Of `inputs`, whose ends are multiples of 32, into a [`Widened`].
+    ///
+    /// # Safety
+    /// The instructions of `L` exist. `panel` is a whole panel and has these inputs; they fit a chunk, and `to` has room for
+    /// one.
+    #[inline(always)]
+    pub(super) unsafe fn new(format: Format, panel: &'a [u8], inputs: Range<usize>, to: *mut u16) -> Self {
+        // SAFETY: the caller's.
+        let zero = unsafe { L::splat(0.0) };
+        Self { format, panel, inputs, to, factors: [[zero; 2]; 2] }
+    }
+
+    /// Parts of 128 weights: two groups of 32 inputs of half a panel.
+    pub(super) fn parts(&self) -> usize {
+        self.inputs.len() / 32 * 2 * 4
+    }
+
+    /// Unpacks part `number`; parts are unpacked in order.
+    ///
+    /// # Safety
+    /// There is such a part, and the instructions of `L` exist.
+    #[inline(always)]
+    pub(super) unsafe fn part(&mut self, number: usize) {
+        let Self { format, .. } = *self;
+        let (tile, group, eight) = (number / 4, number % 4, format.largest_code().1);
+        // SAFETY: the caller's; a tile has room for 32 inputs of half a panel.
+        unsafe {
+            let stored = Stored::<L>::at(format, self.panel, self.inputs.start + tile / 2 * 32, tile % 2);
+            stored.prefetch_ahead(group);
+            if group == 0 {
+                let last = 32 / format.step - 1;
+                let first = factors(stored, 0);
+                self.factors = [first, if last == 0 { first } else { factors(stored, last) }];
+            }
+            let to = self.to.add(tile * TILE_BYTES / 2 + group * 4 * LANES);
+            let [near, far] = stored.two_groups(group);
+            for (number, codes) in [near, far].into_iter().enumerate() {
+                let (to, [scale, offset]) = (to.add(number * 16 * LANES), self.factors[number]);
+                if eight {
+                    widen::<L, true, PAIRS>(codes, scale, offset, to);
+                } else {
+                    widen::<L, false, PAIRS>(codes, scale, offset, to);
+                }
+            }
+        }
+    }
+}
+
+/// Scale and offset of a step.
+#[inline(always)]
+unsafe fn factors<L: Lanes>(stored: Stored<L>, step: usize) -> [L; 2] {
+    let (format, eight) = (stored.format, stored.format.largest_code().1);
+    // SAFETY: the caller's.
+    unsafe {
+        let scale = stored.scale(step);
+        let least = if format.has_min { stored.min(step) } else { L::splat(0.0) };
+        [scale, scale.fma(L::splat(-(bias_of(eight) + format.zero as f32)), least)]
+    }
+}
+
+/// Four inputs of sixteen outputs.
+#[inline(always)]
+unsafe fn widen<L: Lanes, const EIGHT: bool, const PAIRS: bool>(codes: L::Bytes, scale: L, offset: L, to: *mut u16) {
+    // SAFETY: the caller's.
+    unsafe {
+        let (a, b) = (L::biased_codes::<0, EIGHT>(codes), L::biased_codes::<1, EIGHT>(codes));
+        a.fma(scale, offset).store_bf16::<PAIRS>(b.fma(scale, offset), to);
+        let (a, b) = (L::biased_codes::<2, EIGHT>(codes), L::biased_codes::<3, EIGHT>(codes));
+        a.fma(scale, offset).store_bf16::<PAIRS>(b.fma(scale, offset), to.add(2 * LANES));
     }
 }
 

@@ -14,6 +14,7 @@ pub mod linear;
 pub mod norm;
 pub mod rope;
 pub mod rotate_store;
+pub mod rounded;
 pub mod sample;
 pub mod scan;
 pub mod short_conv;

@@ -1,4 +1,4 @@
-//! Tiles of plain Rust, by the pseudo-code of Intel's manual (volume 2: LDTILECFG, TILELOADD, TDPBSSD, TILESTORED,
+//! Tiles of plain Rust, by the pseudo-code of Intel's manual (volume 2: LDTILECFG, TILELOADD, TDPBSSD, TDPBF16PS, TILESTORED,
 //! TILEZERO, TILERELEASE), with everything that would be an exception there as a failed assertion.
 
 use super::tiles::{Shapes, Tiles};
@@ -87,9 +87,41 @@ impl Emulated {
         }
     }
 
+    pub(super) fn dot_bf16(&mut self, sums: usize, rows: usize, columns: usize) {
+        assert!(sums != rows && sums != columns && rows != columns, "{sums} {rows} {columns}");
+        let (a, b) = (*self.tile(rows), *self.tile(columns));
+        let c = self.tile(sums);
+        assert!([a.row_bytes, b.row_bytes, c.row_bytes].iter().all(|bytes| bytes.is_multiple_of(4)));
+        assert!(c.rows == a.rows && a.row_bytes / 4 == b.rows && c.row_bytes == b.row_bytes);
+        let [a, b] = [a.data, b.data].map(|rows| rows.map(|row| row.as_chunks::<4>().0.to_vec()));
+        for (c, a) in c.data.iter_mut().zip(&a).take(c.rows) {
+            for (column, c) in c.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                let mut parts = [0.0_f32; 2];
+                for (a, b) in a.iter().zip(&b) {
+                    for (part, (a, b)) in parts.iter_mut().zip(pair(*a).into_iter().zip(pair(b[column]))) {
+                        *part = no_subnormal(no_subnormal(a).mul_add(no_subnormal(b), *part));
+                    }
+                }
+                let sum = no_subnormal(parts[0] + parts[1]);
+                *c = no_subnormal(no_subnormal(f32::from_le_bytes(*c)) + sum).to_le_bytes();
+            }
+        }
+    }
+
     pub(super) fn release_all(&mut self) {
         *self = Self::new();
     }
+}
+
+/// Two bf16.
+fn pair(bytes: [u8; 4]) -> [f32; 2] {
+    let both = u32::from_le_bytes(bytes);
+    [f32::from_bits(both << 16), f32::from_bits(both & 0xffff_0000)]
+}
+
+/// Zero of the same sign where `x` is subnormal.
+fn no_subnormal(x: f32) -> f32 {
+    if x.is_subnormal() { 0.0_f32.copysign(x) } else { x }
 }
 
 // SAFETY (all methods): the trait's contract gives the memory.
@@ -109,6 +141,9 @@ impl Tiles for Emulated {
     }
     unsafe fn dot<const SUMS: usize, const ROWS: usize, const COLUMNS: usize>(&mut self) {
         self.dot_signed(SUMS, ROWS, COLUMNS);
+    }
+    unsafe fn dot_bf16<const SUMS: usize, const ROWS: usize, const COLUMNS: usize>(&mut self) {
+        self.dot_bf16(SUMS, ROWS, COLUMNS);
     }
     unsafe fn release(&mut self) {
         self.release_all();

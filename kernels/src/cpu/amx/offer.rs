@@ -1,17 +1,18 @@
 //! Whether this processor has AMX, the system permits it, and its products have the bits of the other tables.
 
 use crate::cpu::Table;
+use crate::cpu::bf16::{Bf16, Sums, TILE_ROWS, TileCall};
 use crate::cpu::block_linear::BlockCall;
 use crate::cpu::blocks::{Format, LANES};
 use crate::cpu::linear::PANEL;
 use crate::cpu::memory::Aligned;
 use crate::cpu::pack_half;
-use crate::cpu::quantise::Int8;
+use crate::cpu::quantise::{CHUNK, Int8};
 use candle_core::quantized::GgmlDType;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use std::sync::OnceLock;
 
-/// The processor has tiles of the size used here and int8 products, the system saves their state, and it permits this
+/// The processor has tiles of the size used here and products of int8 and of bf16, the system saves their state, and it permits this
 /// process to use them (Linux requires a request, which holds for all of the process's threads).
 pub(in crate::cpu) fn offered() -> bool {
     static OFFERED: OnceLock<bool> = OnceLock::new();
@@ -21,8 +22,8 @@ pub(in crate::cpu) fn offered() -> bool {
 fn processor() -> bool {
     /// `OSXSAVE` in leaf 1's ECX: the system has said which states it saves.
     const OSXSAVE: u32 = 1 << 27;
-    /// `AMX-TILE` and `AMX-INT8` in leaf 7's EDX.
-    const AMX: u32 = 1 << 24 | 1 << 25;
+    /// `AMX-BF16`, `AMX-TILE` and `AMX-INT8` in leaf 7's EDX.
+    const AMX: u32 = 1 << 22 | 1 << 24 | 1 << 25;
     /// Tile configuration and tile data in XCR0.
     const STATES: u64 = 1 << 17 | 1 << 18;
     let (most, seven) = (__cpuid(0).eax, __cpuid_count(7, 0));
@@ -60,14 +61,14 @@ fn permitted() -> bool {
 }
 
 /// Whether two tables give the same bits for types of both step lengths, with and without zeros and mins, for rows and
-/// outputs that do not fill the last tile. Takes about a millisecond on the calling thread.
+/// outputs that do not fill the last tile. Takes about two milliseconds on the calling thread.
 pub(in crate::cpu) fn agree(a: &'static Table, b: &'static Table) -> bool {
     // A type, the offsets of the f16 in its blocks, and inputs.
     let cases: [(GgmlDType, &[usize], usize); 3] =
         [(GgmlDType::Q4K, &[0, 2], 512), (GgmlDType::Q6K, &[208], 512), (GgmlDType::Q8_0, &[0], 672)];
     cases.into_iter().all(|(dtype, floats, inputs)| {
         let Some(case) = Case::new(dtype, floats, inputs) else { return false };
-        case.bits(a) == case.bits(b)
+        case.bits(a) == case.bits(b) && case.bf16_bits(a) == case.bf16_bits(b)
     })
 }
 
@@ -109,6 +110,26 @@ impl Case {
         }
         let x = (0..Self::ROWS * inputs).map(|_| next() as f32 / (1 << 23) as f32 - 1.0).collect();
         Some(Self { format, packed, inputs, x })
+    }
+
+    /// Of the product of bf16.
+    fn bf16_bits(&self, table: &'static Table) -> Vec<u32> {
+        let mut x = Bf16::new(Self::ROWS, self.inputs);
+        for (row, from, part) in x.parts(TILE_ROWS) {
+            part.fill(CHUNK.min(self.inputs - from), |number, out| {
+                let x = &self.x[(row + number) * self.inputs + from..][..out.len()];
+                // SAFETY: tables are only reachable where this machine can run them; as many values.
+                unsafe { (table.round_bf16)(x, out.as_mut_ptr()) };
+            });
+        }
+        let (panels, mut sums) = (Self::OUTPUTS.div_ceil(PANEL), Sums::default());
+        let call = TileCall { x: &x, format: self.format, packed: &self.packed };
+        // SAFETY: as above; there is room for the sums, and all of them are written.
+        let tiles = unsafe {
+            (table.bf16_linear)(&call, 0..panels, 0..Self::ROWS, sums.room(panels, Self::ROWS));
+            sums.tiles(panels, Self::ROWS)
+        };
+        tiles.iter().flat_map(|tile| tile.sums().map(f32::to_bits)).collect()
     }
 
     fn bits(&self, table: &'static Table) -> Vec<u32> {

@@ -2,6 +2,8 @@
 
 use super::emulated::Emulated;
 use super::*;
+use crate::cpu::bf16::{SumTile, TileCall};
+use crate::cpu::bf16_tests::has_the_bits_of_the_definition;
 use crate::cpu::blocks::{Format, Scales};
 use crate::cpu::linear::PANEL;
 use crate::cpu::memory::Aligned;
@@ -156,9 +158,19 @@ fn the_instructions_give_the_bits_of_the_other_tables() {
         }
     }
     spoilt_rows(AMX.block_linear);
+    has_the_bits_of_the_definition("amx", AMX.bf16_linear);
     // SAFETY: AMX instructions that the machine lacks are emulated by the handler.
     assert_eq!(unsafe { (AMX.multiply_i8)(512) }, 384.0);
     assert!(offered() || trapped::count() > 1000, "{} instructions trapped", trapped::count());
+}
+
+#[test]
+fn emulated_tiles_of_bf16_have_the_bits_of_the_definition() {
+    unsafe fn emulated(call: &TileCall<'_>, panels: Range<usize>, rows: Range<usize>, sums: *mut SumTile) {
+        // SAFETY: portable lanes need no instructions; the rest is the caller's.
+        unsafe { run_bf16::<lanes::Portable, _>(&mut Emulated::new(), call, panels, rows, sums) }
+    }
+    has_the_bits_of_the_definition("emulated", emulated);
 }
 
 #[test]

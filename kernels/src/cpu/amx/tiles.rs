@@ -15,6 +15,9 @@ pub(in crate::cpu) trait Tiles {
     /// Adds to the i32 of `SUMS` in row `m` and column `n` the products of row `m` of `ROWS` with the i8 that lie four
     /// by four in the columns `4 n ..` of `COLUMNS`.
     unsafe fn dot<const SUMS: usize, const ROWS: usize, const COLUMNS: usize>(&mut self);
+    /// Adds to the f32 of `SUMS` in row `m` and column `n` the products of row `m` of `ROWS` with the bf16 that lie two by two
+    /// in the columns `2 n ..` of `COLUMNS`, in the order that `bf16` says.
+    unsafe fn dot_bf16<const SUMS: usize, const ROWS: usize, const COLUMNS: usize>(&mut self);
     unsafe fn release(&mut self);
 }
 
@@ -96,6 +99,16 @@ impl Tiles for Hardware {
         unsafe {
             instruction!(
                 "tdpbssd tmm{sums}, tmm{rows}, tmm{columns}",
+                [sums = const SUMS, rows = const ROWS, columns = const COLUMNS,],
+                nomem
+            );
+        }
+    }
+    #[inline(always)]
+    unsafe fn dot_bf16<const SUMS: usize, const ROWS: usize, const COLUMNS: usize>(&mut self) {
+        unsafe {
+            instruction!(
+                "tdpbf16ps tmm{sums}, tmm{rows}, tmm{columns}",
                 [sums = const SUMS, rows = const ROWS, columns = const COLUMNS,],
                 nomem
             );

@@ -64,6 +64,7 @@ enum Instruction {
     Load { tile: usize, from: usize, stride: usize },
     Store { tile: usize, to: usize, stride: usize },
     Dot { sums: usize, rows: usize, columns: usize },
+    DotBf16 { sums: usize, rows: usize, columns: usize },
 }
 
 /// A memory operand: the base with its displacement, and the index register times its scale.
@@ -94,7 +95,7 @@ const REGISTERS: [libc::c_int; 16] = [
 ];
 
 impl Instruction {
-    /// VEX.128.pp.0F38.W0 49, 4B or 5E, three-byte VEX, in 64-bit mode; and how many bytes it has.
+    /// VEX.128.pp.0F38.W0 49, 4B, 5C or 5E, three-byte VEX, in 64-bit mode; and how many bytes it has.
     fn read(bytes: &[u8], registers: &[i64]) -> Option<(Self, usize)> {
         let [0xc4, one, two, opcode, modrm, rest @ ..] = bytes else { return None };
         // R, X, B and vvvv are stored inverted.
@@ -112,6 +113,9 @@ impl Instruction {
                 // The sums are ModRM.reg, what is multiplied by rows ModRM.rm, by columns vvvv.
                 (0x5e, 3) if r == 0 && b == 0 && vvvv < 8 => {
                     Self::Dot { sums: tile, rows: usize::from(rm), columns: usize::from(vvvv) }
+                }
+                (0x5c, 2) if r == 0 && b == 0 && vvvv < 8 => {
+                    Self::DotBf16 { sums: tile, rows: usize::from(rm), columns: usize::from(vvvv) }
                 }
                 _ => return None,
             };
@@ -137,6 +141,7 @@ impl Instruction {
                 Self::Load { tile, from, stride } => tiles.load_tile(tile, from as *const u8, stride),
                 Self::Store { tile, to, stride } => tiles.store_tile(tile, to as *mut u8, stride),
                 Self::Dot { sums, rows, columns } => tiles.dot_signed(sums, rows, columns),
+                Self::DotBf16 { sums, rows, columns } => tiles.dot_bf16(sums, rows, columns),
             }
         }
     }
@@ -168,7 +173,7 @@ fn instructions_are_read_as_the_manual_has_them() {
     for (number, &task) in REGISTERS.iter().enumerate() {
         registers[task as usize] = 1000 * number as i64;
     }
-    let cases: [(&[u8], Instruction); 9] = [
+    let cases: [(&[u8], Instruction); 10] = [
         // ldtilecfg [rax]
         (&[0xc4, 0xe2, 0x78, 0x49, 0x00], Instruction::Configure(0)),
         // ldtilecfg [r12 + 64]
@@ -187,6 +192,8 @@ fn instructions_are_read_as_the_manual_has_them() {
         (&[0xc4, 0xa2, 0x7a, 0x4b, 0x3c, 0x07], Instruction::Store { tile: 7, to: 7000, stride: 8000 }),
         // tdpbssd tmm6, tmm2, tmm4
         (&[0xc4, 0xe2, 0x5b, 0x5e, 0xf2], Instruction::Dot { sums: 6, rows: 2, columns: 4 }),
+        // tdpbf16ps tmm6, tmm2, tmm4
+        (&[0xc4, 0xe2, 0x5a, 0x5c, 0xf2], Instruction::DotBf16 { sums: 6, rows: 2, columns: 4 }),
     ];
     for (bytes, wanted) in cases {
         let padded = [bytes, &[0x90; 10]].concat();

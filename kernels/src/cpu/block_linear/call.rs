@@ -5,9 +5,9 @@ use crate::cpu::linear::PANEL;
 use crate::cpu::quantise::Int8;
 use crate::cpu::unpack::Scratch;
 
-/// The operands of a matmul.
-pub(crate) struct BlockCall<'a> {
-    pub x: &'a Int8,
+/// The operands of a matmul: activations as int8, or as [`Bf16`](crate::cpu::Bf16).
+pub(crate) struct BlockCall<'a, X = Int8> {
+    pub x: &'a X,
     pub format: Format,
     /// `[panels]` of [`Format::panel_bytes`]
     pub packed: &'a [u8],
@@ -18,15 +18,15 @@ pub(crate) struct BlockCall<'a> {
 }
 
 // SAFETY: `out` is only written through `run`, whose tasks own disjoint panels or rows.
-unsafe impl Sync for BlockCall<'_> {}
+unsafe impl<X: Sync> Sync for BlockCall<'_, X> {}
 
-impl BlockCall<'_> {
+impl<X> BlockCall<'_, X> {
     /// Where the first result of a row and a panel goes.
     ///
     /// # Safety
     /// The output has them.
     #[inline(always)]
-    pub(super) unsafe fn out(&self, row: usize, panel: usize) -> *mut f32 {
+    pub(crate) unsafe fn out(&self, row: usize, panel: usize) -> *mut f32 {
         // SAFETY: the caller's.
         unsafe { self.out.add((row - self.first_row) * self.outputs + panel * PANEL) }
     }

@@ -1,6 +1,6 @@
 //! One register of 512 bits.
 
-use super::traits::{Bytes, Ints, Lanes, OFFSET};
+use super::traits::{Bytes, Ints, Lanes, OFFSET, bias_of};
 use std::arch::{asm, x86_64::*};
 use std::mem::transmute;
 
@@ -107,6 +107,53 @@ impl Lanes for Avx512 {
     #[inline(always)]
     unsafe fn store_rounded_i16(self, to: *mut i16) {
         unsafe { _mm256_storeu_si256(to.cast(), _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(self.0))) }
+    }
+    #[inline(always)]
+    unsafe fn store_bf16<const PAIRS: bool>(self, next: Self, to: *mut u16) {
+        /// `a & c | b & !c` of the operands in this order.
+        const CHOOSE: i32 = 0b1110_0100;
+        unsafe {
+            let half = _mm512_set1_epi32(0x8000);
+            let a = _mm512_add_epi32(_mm512_castps_si512(self.0), half);
+            let b = _mm512_add_epi32(_mm512_castps_si512(next.0), half);
+            if PAIRS {
+                let low = _mm512_srli_epi32::<16>(a);
+                let both = _mm512_ternarylogic_epi32::<CHOOSE>(b, low, _mm512_set1_epi32(0xffff_0000_u32 as i32));
+                _mm512_storeu_si512(to.cast(), both);
+            } else {
+                for (number, x) in [a, b].into_iter().enumerate() {
+                    let narrow = _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(x));
+                    _mm256_storeu_si256(to.add(16 * number).cast(), narrow);
+                }
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn at_least(self, least: f32) -> Self {
+        unsafe {
+            // A NaN is not less.
+            let keep = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(_mm512_abs_ps(self.0), _mm512_set1_ps(least));
+            Self(_mm512_maskz_mov_ps(keep, self.0))
+        }
+    }
+    #[inline(always)]
+    unsafe fn biased_codes<const INPUT: usize, const EIGHT: bool>(codes: Avx512Bytes) -> Self {
+        /// `a & c | b` of the operands in this order.
+        const PUT: i32 = 0b1110_1100;
+        unsafe {
+            // The code's byte goes to where the last bit of the bias's float is that of a whole number.
+            let to = if EIGHT { 1 } else { 2 };
+            let mask = _mm512_set1_epi32(0xff << (8 * to));
+            let bias = _mm512_set1_epi32(bias_of(EIGHT).to_bits() as i32);
+            let moved = if INPUT == to {
+                codes.0
+            } else {
+                // Bytes of each lane of 128 bits; those that are masked may be any.
+                let from = |lane: i32| (4 * lane + INPUT as i32) << (8 * to);
+                _mm512_shuffle_epi8(codes.0, _mm512_broadcast_i32x4(_mm_setr_epi32(from(0), from(1), from(2), from(3))))
+            };
+            Self(_mm512_castsi512_ps(_mm512_ternarylogic_epi32::<PUT>(moved, bias, mask)))
+        }
     }
 }
 

@@ -47,6 +47,49 @@ pub(in crate::cpu) trait Lanes: Copy {
     unsafe fn rounded_i8(self) -> [i8; 16];
     /// The nearest whole numbers, ties to even, of lanes within [-32767, 32767].
     unsafe fn store_rounded_i16(self, to: *mut i16);
+    /// The nearest bf16, ties away from zero, of lanes of this vector and the next: sixteen of each, or with `PAIRS` one of
+    /// each in turn. A NaN must have a zero among its lowest sixteen bits, as those have that arithmetic makes.
+    #[inline(always)]
+    unsafe fn store_bf16<const PAIRS: bool>(self, next: Self, to: *mut u16) {
+        let mut values = [[0.0_f32; 16]; 2];
+        // SAFETY: the caller's instructions; there is room for 32 results.
+        unsafe {
+            self.store(values[0].as_mut_ptr());
+            next.store(values[1].as_mut_ptr());
+            for (number, values) in values.into_iter().enumerate() {
+                for (lane, value) in values.into_iter().enumerate() {
+                    let at = if PAIRS { 2 * lane + number } else { 16 * number + lane };
+                    to.add(at).write((value.to_bits().wrapping_add(0x8000) >> 16) as u16);
+                }
+            }
+        }
+    }
+    /// Zero where the magnitude is below `least`.
+    #[inline(always)]
+    unsafe fn at_least(self, least: f32) -> Self {
+        let mut values = [0.0_f32; 16];
+        // SAFETY: the caller's instructions; sixteen floats.
+        unsafe {
+            self.store(values.as_mut_ptr());
+            Self::load(values.map(|x| if x.abs() < least { 0.0 } else { x }).as_ptr())
+        }
+    }
+    /// Code `INPUT` of every four, plus [`bias_of`].
+    #[inline(always)]
+    unsafe fn biased_codes<const INPUT: usize, const EIGHT: bool>(codes: Self::Bytes) -> Self {
+        let mut bytes = [0_u8; 64];
+        // SAFETY: the caller's instructions; sixty-four bytes, and sixteen floats.
+        unsafe {
+            codes.store(bytes.as_mut_ptr());
+            let floats: [f32; 16] = std::array::from_fn(|lane| bias_of(EIGHT) + f32::from(bytes[4 * lane + INPUT]));
+            Self::load(floats.as_ptr())
+        }
+    }
+}
+
+/// A power of two whose float's last bits are a code's: of codes of eight bits, or of less.
+pub(in crate::cpu) const fn bias_of(eight: bool) -> f32 {
+    if eight { 32768.0 } else { 128.0 }
 }
 
 /// Sixteen i32 sums of integer products, exact.

@@ -1,6 +1,7 @@
 //! `x · wᵀ`, and the rows of `w` by id: a linear layer and an embedding over one weight.
 
 mod feed_forward;
+mod form;
 mod multiply;
 mod rows;
 mod weight;

@@ -1,19 +1,18 @@
 //! The product on the CPU: several weights that take one input, cut into tasks.
 
+use super::form::{Cut, Form, Ready};
 use super::weight::{Data, Packed, Weight, elements};
-use crate::cpu::{Activation, BlockCall, Int8, Int16, Int16Call, LinearCall, PANEL, Table};
+use crate::cpu::{Activation, Bf16, BlockCall, Int8, Int16, Int16Call, LinearCall, PANEL, Table};
 use crate::ops::exact_linear::exact_linear;
+use crate::ops::rounded::bf16_bits;
 use crate::ops::{cpu_table, f32_slice};
-use candle_core::{Device, Layout, Result, Storage, Tensor, bail};
+use candle_core::{CpuStorage, Device, Layout, Result, Storage, Tensor, bail};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::{Deref, Range};
 
 /// Rows of a task at least, where panels alone do not make enough tasks: every task unpacks its panels again.
 const TASK_ROWS: usize = 64;
-
-/// Rows of the widest table's register tiles of floats and int16.
-const TILE_ROWS: usize = 12;
 
 /// Rows of a task at most where weights are int16, which need no unpacking, so that small tasks cost nothing.
 const INT16_ROWS: usize = 192;
@@ -133,32 +132,57 @@ fn apply_layers(layers: &[Layer<'_>], x: &Tensor) -> Result<Vec<Tensor>> {
     }
     let (storage, layout) = x.storage_and_layout();
     let Storage::Cpu(storage) = &*storage else { bail!("linear: a CPU weight, and x is on another device") };
-    let x = Inputs::new(cpu_table()?, layers, f32_slice("linear", storage, layout)?, (rows, inputs));
+    let x = Inputs::new(cpu_table()?, layers, (storage, layout), (rows, inputs))?;
     let outs = multiply(layers, &x)?;
     let shaped = |(out, layer): (Vec<f32>, &Layer<'_>)| Tensor::from_vec(out, (rows, layer.outputs), &Device::Cpu);
     outs.into_iter().zip(layers).map(shaped).collect()
 }
 
 /// `[rows, inputs]`, in each form that a weight takes.
+#[derive(Default)]
 pub(super) struct Inputs<'a> {
     /// Empty where no weight takes floats.
-    pub floats: &'a [f32],
+    pub floats: Cow<'a, [f32]>,
     pub int8: Option<Int8>,
+    pub bf16: Option<Bf16>,
     pub int16: Option<Int16>,
     pub rows: usize,
     pub inputs: usize,
 }
 
+impl Inputs<'static> {
+    /// Of quantised weights alone.
+    pub(super) fn ready(x: Ready) -> Self {
+        match x {
+            Ready::Int8(x) => Self { rows: x.rows, inputs: x.inputs, int8: Some(x), ..Self::default() },
+            Ready::Bf16(x) => Self { rows: x.rows, inputs: x.inputs, bf16: Some(x), ..Self::default() },
+        }
+    }
+}
+
 impl<'a> Inputs<'a> {
-    fn new(table: &'static Table, layers: &[Layer<'_>], floats: &'a [f32], (rows, inputs): (usize, usize)) -> Self {
-        let int8 = layers.iter().any(|layer| matches!(layer.packed, Packed::Blocks(..))).then(|| {
-            let mut int8 = Int8::new(rows, inputs);
-            int8.fill(table, floats);
-            int8
-        });
+    /// Quantised weights take bf16 where `x` is bf16; the others widen it.
+    fn new(
+        table: &'static Table,
+        layers: &[Layer<'_>],
+        x: (&'a CpuStorage, &Layout),
+        (rows, inputs): (usize, usize),
+    ) -> Result<Self> {
+        let blocks = layers.iter().any(|layer| matches!(layer.packed, Packed::Blocks(..)));
+        let mut all = Self { rows, inputs, ..Self::default() };
+        if let CpuStorage::BF16(_) = x.0 {
+            all.bf16 = blocks.then(|| Bf16::of(table, x, (rows, inputs))).transpose()?;
+            if layers.iter().any(|layer| !matches!(layer.packed, Packed::Blocks(..))) {
+                let bits = bf16_bits("linear", x.0, x.1)?;
+                all.floats = bits.iter().map(|&bits| f32::from_bits(u32::from(bits) << 16)).collect();
+            }
+        } else {
+            all.int8 = blocks.then(|| Int8::of(table, x, (rows, inputs))).transpose()?;
+            all.floats = Cow::Borrowed(f32_slice("linear", x.0, x.1)?);
+        }
         let int16 = layers.iter().any(|layer| matches!(layer.packed, Packed::Int16(_)));
-        let int16 = int16.then(|| Int16::new(table, floats, rows, inputs));
-        Self { floats, int8, int16, rows, inputs }
+        all.int16 = int16.then(|| Int16::new(table, &all.floats, rows, inputs));
+        Ok(all)
     }
 }
 
@@ -166,6 +190,7 @@ impl<'a> Inputs<'a> {
 enum Call<'a> {
     Floats(LinearCall<'a>),
     Blocks(BlockCall<'a>),
+    Bf16(BlockCall<'a, Bf16>),
     Int16(Int16Call<'a>),
 }
 
@@ -191,31 +216,39 @@ pub(super) fn multiply(layers: &[Layer<'_>], x: &Inputs<'_>) -> Result<Vec<Vec<f
         .zip(&mut outs)
         .map(|(&Layer { packed, outputs, finish, .. }, out)| {
             let out = out.as_mut_ptr();
-            let call = match (packed, &x.int8, &x.int16) {
+            let call = match (packed, &x.int8, &x.bf16, &x.int16) {
                 (Packed::Floats(dtype, data), ..) => {
                     let packed = elements(*dtype, data);
-                    Call::Floats(LinearCall { x: x.floats, packed, out, inputs, outputs })
+                    Call::Floats(LinearCall { x: &x.floats, packed, out, inputs, outputs })
                 }
-                (Packed::Blocks(format, packed), Some(x), _) => {
+                (Packed::Blocks(format, packed), Some(x), ..) => {
                     Call::Blocks(BlockCall { x, format: *format, packed, out, first_row: 0, outputs })
                 }
-                (Packed::Int16(packed), _, Some(x)) => Call::Int16(Int16Call { x, packed, out, outputs }),
+                (Packed::Blocks(format, packed), _, Some(x), _) => {
+                    Call::Bf16(BlockCall { x, format: *format, packed, out, first_row: 0, outputs })
+                }
+                (Packed::Int16(packed), .., Some(x)) => Call::Int16(Int16Call { x, packed, out, outputs }),
                 _ => bail!("a quantised weight without quantised activations (bug)"),
             };
             let finish = finish.map(|(bias, activation)| Finish { out, outputs, bias, activation });
             Ok(((call, finish), outputs.div_ceil(PANEL)))
         })
         .collect::<Result<_>>()?;
-    // So few rows stay in L2 while they are multiplied by all panels, and bias and activation find their sums there.
-    let most_rows = if x.int16.is_some() { INT16_ROWS } else { usize::MAX };
-    let tile = if x.int8.is_some() { (table.tile_rows, table.tile_panels) } else { (TILE_ROWS, 1) };
-    tasks(&calls, rows, most_rows, tile).into_par_iter().for_each(|((call, finish), panels, rows)| {
+    let cut = match (&x.int8, &x.bf16, &x.int16) {
+        (Some(_), ..) => Int8::cut(table),
+        (_, Some(_), _) => Bf16::cut(table),
+        // So few rows stay in L2 while they are multiplied by all panels, and bias and activation find their sums there.
+        (.., Some(_)) => Cut { most_rows: INT16_ROWS, ..Cut::default() },
+        _ => Cut::default(),
+    };
+    tasks(&calls, rows, cut).into_par_iter().for_each(|((call, finish), panels, rows)| {
         // SAFETY: the table was chosen by what this machine can run; tasks own disjoint panels and rows.
         #[allow(unsafe_code)]
         unsafe {
             match call {
                 Call::Floats(call) => (table.linear)(call, panels.clone(), rows.clone()),
-                Call::Blocks(call) => (table.block_linear)(call, panels.clone(), rows.clone()),
+                Call::Blocks(call) => Int8::multiply(table, call, panels.clone(), rows.clone()),
+                Call::Bf16(call) => Bf16::multiply(table, call, panels.clone(), rows.clone()),
                 Call::Int16(call) => (table.linear_i16)(call, panels.clone(), rows.clone()),
             }
             if let Some(Finish { out, outputs, bias, activation }) = finish {
@@ -239,19 +272,14 @@ pub(super) fn multiply(layers: &[Layer<'_>], x: &Inputs<'_>) -> Result<Vec<Vec<f
 }
 
 /// Cuts calls into tasks of some panels and some rows, about four a thread, so that an uneven end costs little.
-fn tasks<T>(
-    calls: &[(T, usize)],
-    rows: usize,
-    most_rows: usize,
-    (tile_rows, tile_panels): (usize, usize),
-) -> Vec<(&T, Range<usize>, Range<usize>)> {
-    let wanted = rayon::current_num_threads() * 4;
-    let panels: usize = calls.iter().map(|(_, panels)| panels).sum();
-    let row_parts = wanted.div_ceil(panels.max(1)).min(rows / TASK_ROWS).max(rows.div_ceil(most_rows)).max(1);
+fn tasks<T>(calls: &[(T, usize)], rows: usize, cut: Cut) -> Vec<(&T, Range<usize>, Range<usize>)> {
+    let (threads, panels) = (rayon::current_num_threads(), calls.iter().map(|(_, panels)| panels).sum::<usize>());
+    let wanted = threads * cut.most_panels.map_or(4, |most| panels.div_ceil(threads * most));
+    let row_parts = wanted.div_ceil(panels.max(1)).min(rows / TASK_ROWS).max(rows.div_ceil(cut.most_rows)).max(1);
     // Whole tiles: a smaller one is slower, and only the last may be one.
-    let rows_each = rows.div_ceil(row_parts).next_multiple_of(tile_rows).max(tile_rows);
-    let panels_each = (panels * row_parts).div_ceil(wanted).max(1);
-    let panels_each = if rows < tile_rows { panels_each } else { (panels_each / tile_panels).max(1) * tile_panels };
+    let rows_each = rows.div_ceil(row_parts).next_multiple_of(cut.rows).max(cut.rows);
+    let panels_each = (panels * row_parts).div_ceil(wanted.max(1)).max(1);
+    let panels_each = if rows < cut.rows { panels_each } else { (panels_each / cut.panels).max(1) * cut.panels };
     let mut tasks = Vec::with_capacity(wanted + calls.len() * row_parts);
     for (call, panels) in calls {
         for row in (0..rows).step_by(rows_each) {
