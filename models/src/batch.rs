@@ -16,6 +16,8 @@ pub struct Batch {
     pub(crate) lens: Vec<usize>,
     /// The recurrent state of each sequence.
     pub(crate) states: Vec<StateRows>,
+    /// Whether all tokens are given ones.
+    pub(crate) of_prompts: bool,
 }
 
 /// The pages of a batch's sequences in one group of layers.
@@ -50,7 +52,7 @@ impl Batch {
         let lens: Vec<usize> = groups[0].iter().map(|s| s.len).collect();
         debug_assert_eq!(tokens.len(), lens.iter().sum::<usize>());
         let tables = groups.into_iter().map(|sequences| Table::new(sequences, AttentionPlan::new)).collect();
-        Self { tokens, tables, logit_rows, lens, states: Vec::new() }
+        Self { tokens, tables, logit_rows, lens, states: Vec::new(), of_prompts: false }
     }
 
     /// As [`Self::new`], with attention in both directions: each of `sequences` is all of a text.
@@ -58,13 +60,25 @@ impl Batch {
     pub fn in_both_directions(tokens: Vec<u32>, sequences: Vec<SequenceRows>, logit_rows: Vec<u32>) -> Self {
         let lens = sequences.iter().map(|s| s.len).collect();
         let tables = vec![Table::new(sequences, AttentionPlan::in_both_directions)];
-        Self { tokens, tables, logit_rows, lens, states: Vec::new() }
+        Self { tokens, tables, logit_rows, lens, states: Vec::new(), of_prompts: false }
     }
 
     /// With the recurrent state of each sequence, which a model with recurrent layers needs.
     #[must_use]
     pub fn with_states(self, states: Vec<StateRows>) -> Self {
         Self { states, ..self }
+    }
+
+    /// Number of tokens.
+    #[must_use]
+    pub fn tokens(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Of given tokens alone, which some decoders compute otherwise ([`crate::Decoder::separates_prompts`]).
+    #[must_use]
+    pub fn of_prompts(self) -> Self {
+        Self { of_prompts: true, ..self }
     }
 
     /// Whether every row's logits are wanted, in the order of the rows.

@@ -39,7 +39,7 @@ pub mod weights;
 
 pub use batch::Batch;
 pub use candle_core::{DType, Device};
-pub use decoder::{Decoder, LinearWeights, LoadOptions, ReplayCounts, Replays, Residency};
+pub use decoder::{Decoder, LinearWeights, LoadOptions, Recipe, ReplayCounts, Replays, Residency};
 pub use error::{ModelError, Result};
 pub use kv::{KvCache, PageGroups};
 pub use layers::FeedForwards;

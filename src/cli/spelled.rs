@@ -15,7 +15,7 @@ const BEFORE: [&str; 5] = [
     "run set.jsonl --answers answers.csv",
 ];
 const RUN: &str = "run set.jsonl --output record.jsonl";
-const VALUES: [&str; 9] = ["", " 3", " off", " bm25", " 2018", " 2/4", " widened", " a.csv", " rounds=3"];
+const VALUES: [&str; 10] = ["", " 3", " off", " bm25", " 2018", " 2/4", " widened", " int8", " a.csv", " rounds=3"];
 /// Arguments that fill no field: they choose what is printed.
 const PRINTING: [&str; 2] = ["json", "full"];
 

@@ -118,6 +118,7 @@ impl Engine {
             groups,
             states,
             share: options.share_prefixes,
+            separate: model.decoder.separates_prompts(),
             // Elsewhere a row's bits depend on the batch, so that draft tokens could change a reply. A recurrent state
             // cannot go back to where it was before a wrong draft token.
             speculate: options.speculate && model.decoder.is_on_cpu() && states == 0,

@@ -62,7 +62,7 @@ impl Sequence {
 
     /// Its pages in the tree, up to the first position whose logits are needed.
     fn known(&self, tree: &PrefixTree) -> Known {
-        let most = self.first_needed();
+        let most = self.first_own();
         let mut known = Known { kept: None, tokens: self.held().len() * PAGE };
         let mut node = self.tip();
         while known.tokens + PAGE <= most {
@@ -128,7 +128,7 @@ impl Sequence {
 
     /// The whole pages that it has in common with `other` and `other` could take over.
     fn common(&self, other: &Self) -> usize {
-        let pages = |sequence: &Self| sequence.first_needed() / PAGE;
+        let pages = |sequence: &Self| sequence.first_own() / PAGE;
         let equal = self.tokens.chunks_exact(PAGE).zip(other.tokens.chunks_exact(PAGE));
         let equal = equal.take_while(|(a, b)| a == b).count();
         equal.min(pages(self)).min(pages(other)) * PAGE

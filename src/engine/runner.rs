@@ -1,11 +1,12 @@
 //! Packs a step's chunks into one batch and runs the decoder over it.
 
 use super::draft::Source;
+use super::next_token::failed;
 use super::request::TokenLogprobs;
 use super::scheduler::{Chunk, Scheduler};
 use super::scoring::{self, Target};
 use super::stats::Stats;
-use crate::error::Result;
+use crate::error::{MootError, Result};
 use crate::generation::Logprobs;
 use candle_core::Tensor;
 use moot_models::kernels::StateRows;
@@ -40,7 +41,7 @@ struct Packed {
     scored: Vec<u32>,
 }
 
-/// One forward pass over `chunks`.
+/// One step over `chunks`: a forward pass, or two where given tokens are computed apart from generated ones.
 ///
 /// # Errors
 /// The forward failed.
@@ -52,11 +53,49 @@ pub(super) fn run(
     stats: &mut Stats,
 ) -> Result<Step> {
     let started = Instant::now();
+    let (given, generated): (Vec<&Chunk>, Vec<&Chunk>) = chunks.iter().partition(|chunk| chunk.given);
+    let mut step: Option<Step> = None;
+    for (chunks, of_prompts) in [(generated, false), (given, true)].into_iter().filter(|(chunks, _)| !chunks.is_empty())
+    {
+        let next = pass(model, (kv, &mut *replays), (scheduler, &chunks), (of_prompts, started), stats)?;
+        step = Some(match step {
+            Some(first) => first.and(next)?,
+            None => next,
+        });
+    }
+    stats.replays = replays.counts();
+    stats.steps += 1;
+    stats.enqueue_seconds += started.elapsed().as_secs_f64();
+    step.ok_or_else(|| MootError::Engine("a step without tokens (bug)".into()))
+}
+
+impl Step {
+    /// Both passes of a step.
+    fn and(self, next: Self) -> Result<Self> {
+        let logits = match (self.sampling.is_empty(), next.sampling.is_empty()) {
+            (_, true) => self.logits,
+            (true, _) => next.logits,
+            _ => Tensor::cat(&[self.logits, next.logits], 0).map_err(failed)?,
+        };
+        let (sampling, scores) = ([self.sampling, next.sampling].concat(), [self.scores, next.scores].concat());
+        Ok(Self { logits, sampling, scores, started: self.started })
+    }
+}
+
+/// One forward pass over `chunks`.
+fn pass(
+    model: &Model,
+    (kv, replays): (&KvCache, &mut Replays),
+    (scheduler, chunks): (&Scheduler, &[&Chunk]),
+    (of_prompts, started): (bool, Instant),
+    stats: &mut Stats,
+) -> Result<Step> {
     let (packed, targets) = pack(scheduler, chunks, stats);
     let Packed { tokens, rows, states, sampled, scored } = packed;
     // Rows to sample from first: their logits are those of the whole tensor where nothing is scored.
     let needed = sampled.iter().flat_map(|(_, rows)| rows.clone()).chain(scored).collect();
     let batch = Batch::in_groups(tokens, rows, needed).with_states(states);
+    let batch = if of_prompts { batch.of_prompts() } else { batch };
     let sampling: Vec<(usize, usize)> = sampled.into_iter().map(|(sequence, rows)| (sequence, rows.count())).collect();
     let mut scores = Vec::new();
     let replayed = if targets.is_empty() { replays.forward(&model.decoder, &batch, kv)? } else { None };
@@ -66,24 +105,24 @@ pub(super) fn run(
             let mut hidden = model.decoder.hidden(&batch, kv)?;
             if !targets.is_empty() {
                 let count = sampling.iter().map(|(_, count)| count).sum();
-                let narrow = |start, len| hidden.narrow(0, start, len).map_err(super::next_token::failed);
+                let narrow = |start, len| hidden.narrow(0, start, len).map_err(failed);
                 scores = scoring::score(model, &narrow(count, targets.len())?, &targets)?;
                 hidden = narrow(0, count)?;
             }
             model.decoder.logits(&hidden)?
         }
     };
-    stats.replays = replays.counts();
     stats.page_reads += batch.plan().page_reads();
     stats.page_reads_unshared += batch.plan().page_reads_unshared();
-    stats.steps += 1;
     stats.scored += scores.len();
-    stats.enqueue_seconds += started.elapsed().as_secs_f64();
+    if of_prompts {
+        stats.prefilled_in_bf16 += batch.tokens();
+    }
     Ok(Step { logits, sampling, scores, started })
 }
 
 /// Packs the tokens of `chunks`; with the tokens to score, one a row of [`Packed::scored`].
-fn pack<'a>(scheduler: &'a Scheduler, chunks: &[Chunk], stats: &mut Stats) -> (Packed, Vec<Target<'a>>) {
+fn pack<'a>(scheduler: &'a Scheduler, chunks: &[&Chunk], stats: &mut Stats) -> (Packed, Vec<Target<'a>>) {
     static ITS_OWN: Logprobs = Logprobs { top: 0, watch: Vec::new() };
     let (mut packed, mut targets) = (Packed::default(), Vec::new());
     for chunk in chunks {

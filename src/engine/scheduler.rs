@@ -30,6 +30,9 @@ pub struct Limits {
     pub share: bool,
     /// Whether draft tokens are computed.
     pub speculate: bool,
+    /// Whether prompts are computed apart from what is generated: then pages of generated tokens are not shared, and a chunk
+    /// holds tokens of one kind.
+    pub separate: bool,
 }
 
 impl Limits {
@@ -102,6 +105,8 @@ pub(super) struct Chunk {
     pub scored: Range<usize>,
     /// The chunk reaches the last known token: its logits choose the next.
     pub samples: bool,
+    /// It holds given tokens, which are computed apart.
+    pub given: bool,
 }
 
 impl Scheduler {
@@ -116,7 +121,10 @@ impl Scheduler {
         self.limits.check(request)
     }
 
-    pub(super) fn wait(&mut self, sequence: Sequence) {
+    pub(super) fn wait(&mut self, mut sequence: Sequence) {
+        if self.limits.separate {
+            sequence.shareable = sequence.given_at_first();
+        }
         self.waiting.push_back(sequence);
     }
 
@@ -273,14 +281,15 @@ impl Scheduler {
         let samples = len == pending && sequence.request.max_tokens > 0;
         // Draft tokens take the room that is left over.
         let spare = (room - len).saturating_sub(rows);
-        let drafted = if samples && self.limits.speculate { sequence.draft_tokens(rows, spare) } else { 0 };
+        let given = self.limits.separate && start < sequence.shareable;
+        let drafted = if samples && self.limits.speculate && !given { sequence.draft_tokens(rows, spare) } else { 0 };
         if !samples {
             sequence.draft.clear();
         }
         sequence.advance(len, drafted, &mut self.tree, self.limits.share);
         let state = sequence.state_rows(start..start + len, &parts, &mut self.tree);
         let (pages, len) = (sequence.pages(&self.tree), len + drafted);
-        chunks.push(Chunk { sequence: index, start, len, drafted, pages, state, scored, samples });
+        chunks.push(Chunk { sequence: index, start, len, drafted, pages, state, scored, samples, given });
         len
     }
 }

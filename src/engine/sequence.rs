@@ -27,6 +27,8 @@ pub(super) struct Sequence {
     pub request: Request,
     /// The prompt, thoughts, the prefill, the reply.
     pub tokens: Vec<u32>,
+    /// Leading tokens whose pages can be shared.
+    pub shareable: usize,
     /// Leading tokens whose keys and values are in pages, or will be once the step under way is done.
     pub cached: usize,
     /// Nodes of the prefix tree that hold the first pages.
@@ -68,6 +70,7 @@ impl Sequence {
         let prompt = request.prompt.len();
         let mut sequence = Self {
             tokens: request.prompt.clone(),
+            shareable: usize::MAX,
             cached: 0,
             held: Vec::new(),
             own: Vec::new(),
@@ -165,6 +168,16 @@ impl Sequence {
         }
     }
 
+    /// The tokens before the first generated one.
+    pub(super) fn given_at_first(&self) -> usize {
+        if self.request.think.is_some() { self.request.prompt.len() } else { self.request.given() }
+    }
+
+    /// The first position whose page is computed for this sequence, wherever others have it.
+    pub(super) fn first_own(&self) -> usize {
+        self.first_needed().min(self.shareable)
+    }
+
     /// How many of `positions` are of the prompt or the prefill.
     pub(super) fn given(&self, positions: Range<usize>) -> usize {
         let common =
@@ -218,7 +231,7 @@ impl Sequence {
     /// last one that has a copy of the state, and those that are computed already; of one with windowed layers, pages up to
     /// the last one before which their windows are held.
     pub(super) fn adopt(&mut self, tree: &mut PrefixTree) {
-        let mut shared = self.first_needed();
+        let mut shared = self.first_own();
         if tree.states.is_some() {
             shared = shared.min(self.cached.max(self.begin_from_kept(tree)));
         }
@@ -262,7 +275,7 @@ impl Sequence {
             debug_assert!(self.rest() > 0, "a sequence takes what it reserved");
             self.own.push(tree.allocate().expect("a reserved page is available (bug)"));
         }
-        while share && !self.own.is_empty() && (self.held.len() + 1) * PAGE <= self.cached {
+        while share && !self.own.is_empty() && (self.held.len() + 1) * PAGE <= self.cached.min(self.shareable) {
             let tokens = self.next_page().expect("cached tokens are known (bug)");
             match tree.insert(self.tip(), tokens, self.own.remove(0), self.request.group) {
                 Ok(node) => self.held.push(node),

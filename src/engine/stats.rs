@@ -9,6 +9,8 @@ pub struct Stats {
     pub steps: usize,
     /// Tokens of prompts and prefills computed.
     pub prefilled: usize,
+    /// Those of them computed in bf16.
+    pub prefilled_in_bf16: usize,
     /// Generated tokens computed, right draft tokens included.
     pub decoded: usize,
     /// Draft tokens computed.
@@ -64,6 +66,7 @@ impl Stats {
         Self {
             steps: self.steps + other.steps,
             prefilled: self.prefilled + other.prefilled,
+            prefilled_in_bf16: self.prefilled_in_bf16 + other.prefilled_in_bf16,
             decoded: self.decoded + other.decoded,
             drafted: self.drafted + other.drafted,
             accepted: self.accepted + other.accepted,

@@ -2,6 +2,7 @@
 
 use crate::error::MootError;
 use crate::error::Result;
+use crate::eval::record::Reader;
 use crate::llm::Capabilities;
 use crate::llm::roles::Assignment;
 use crate::llm::roles::Roles;
@@ -263,7 +264,10 @@ fn open_models(plan: &Plan, entailment: bool, control: &Control) -> Result<Roles
     let needs = methods.iter().fold(Capabilities::default(), |needs, other| needs.or(other.row().needs.model));
     let purpose = Purpose { method: &names.join(", "), roles: &roles, needs };
     let think = methods.first().map_or(0, |method| method.settings.think);
-    start(plan.options(), purpose, think, control)
+    // A run that goes on keeps the arithmetic of its record.
+    let recorded = plan.batches().iter().flatten().find_map(|recording| Reader::open(&recording.output).ok());
+    let recorded = recorded.map(|reader| reader.header().model.recipe.clone()).unwrap_or_default();
+    start(&plan.options().by_recipe_of(&recorded), purpose, think, control)
 }
 
 /// The roles of the plan's methods, each once; with `entailment` also the one that classifies pairs.

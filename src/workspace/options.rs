@@ -37,6 +37,13 @@ pub struct PlanOptions {
 }
 
 impl PlanOptions {
+    /// The same, with the arithmetic of a record where none is asked for; `recipe` is the one that it names.
+    pub(crate) fn by_recipe_of(&self, recipe: &str) -> Self {
+        let mut options = self.clone();
+        options.runtime.recipe = options.runtime.recipe.as_recorded(recipe);
+        options
+    }
+
     /// Files, folders and patterns that are read, with the argument that gives each.
     pub(crate) fn inputs(&self) -> Vec<InputPath<'_>> {
         let run = self.run.iter().flat_map(|run| {

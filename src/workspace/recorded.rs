@@ -62,7 +62,8 @@ impl Recorded {
         let one = roles.iter().all(|role| header.model_of(role) == &header.model);
         let recorded = || if one { header.model.name.clone() } else { named().collect::<Vec<_>>().join(",") };
         let model = model.map_or_else(recorded, str::to_owned);
-        let workspace = Workspace::open(Plan::again(PlanOptions { model, ..options }, method)?, control)?;
+        let options = PlanOptions { model, ..options }.by_recipe_of(&header.model.recipe);
+        let workspace = Workspace::open(Plan::again(options, method)?, control)?;
         for role in &roles {
             same_model(&record, role, workspace.models(), control)?;
         }

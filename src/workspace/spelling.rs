@@ -42,6 +42,7 @@ pub(crate) const SPELLINGS: &[(&str, &str)] = &[
     ("device", "runtime.device"),
     ("devices", "runtime.devices"),
     ("exact", "runtime.exact"),
+    ("recipe", "runtime.recipe"),
     ("threads", "runtime.threads"),
     ("kv-memory", "runtime.kv_memory"),
     ("memory", "runtime.memory"),

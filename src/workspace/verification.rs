@@ -38,6 +38,7 @@ impl VerifyOptions {
         let model = self.model.clone().unwrap_or_else(recorded);
         let purpose = Purpose { method: &record.header.method, roles: &roles, needs: Capabilities::default() };
         let options = PlanOptions { model, runtime: self.runtime.clone(), ..PlanOptions::default() };
+        let options = options.by_recipe_of(&record.header.model.recipe);
         let llm = start(&options, purpose, record.header.settings.think, control)?;
         sample.check(&llm)?.iter().for_each(|note| control.note(&format!("note: {note}")));
         control.watch.phase(Phase::Working);

@@ -93,6 +93,36 @@ fn one_altered_token_is_found() {
     assert_eq!((&found["differs"], &found["token"], &found["call"]), (&json!("token"), &json!(3), &json!(2)));
 }
 
+/// On any machine: what is asked for, or else what the record names.
+#[test]
+fn the_arithmetic_is_that_of_the_record() {
+    let workspace = Workspace::new();
+    let of = |recipe: &'static str| {
+        let record = format!("{recipe}.jsonl");
+        let mut command = workspace.run_of(1, &record);
+        command.args(["--temperature", "1", "--recipe", recipe]);
+        run(command);
+        record
+    };
+    for (recipe, other, in_bf16) in [("bf16", "int8", true), ("int8", "bf16", false)] {
+        let record = of(recipe);
+        let named = Record::read(&workspace.path(&record)).unwrap().header.model.recipe;
+        assert!(named.starts_with("cpu ") && named.contains("prompts in bf16") == in_bf16, "{named}");
+        let output = verify(&workspace, &record, &[]);
+        assert!(output.status.success() && !text(&output.stderr).contains("recipe"), "{output:?}");
+        let notes = text(&verify(&workspace, &record, &["--recipe", other]).stderr);
+        assert!(notes.contains("because the recipe changed"), "{notes}");
+        // Without an option a run goes on by the recipe of its record.
+        let mut command = workspace.run_of(1, &record);
+        command.args(["--temperature", "1"]);
+        run(command);
+        let mut command = workspace.run_of(1, &record);
+        command.args(["--temperature", "1", "--recipe", other]);
+        let refused = command.output().unwrap();
+        assert!(!refused.status.success() && text(&refused.stderr).contains("recipe"), "{refused:?}");
+    }
+}
+
 #[test]
 fn a_record_without_ids_is_compared_by_its_text() {
     let workspace = recorded();

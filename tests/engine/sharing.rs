@@ -56,6 +56,7 @@ fn a_shared_page_is_read_once_for_all_rows_of_a_tile() {
         done(&engine, siblings(4, PREFIX, 3));
         let stats = engine.stats();
         let expected = Stats {
+            prefilled_in_bf16: 0,
             steps: 3,
             prefilled: 48 + 4 * 5,
             decoded: 4 * 2,

@@ -1,11 +1,11 @@
 //! The same bits in any batch, for every type that weights are stored in: small random models.
 
 use super::invariance::{MixedRequest, mixed_request};
-use super::{FORMS, assert_balanced, bits, done, golden, one, words};
+use super::{FORMS, assert_balanced, bits, done, golden, greedy, one, words};
 use candle_core::quantized::GgmlDType;
 use moot::engine::{Engine, EngineOptions};
 use moot_models::weights::{RandomOptions, Weights};
-use moot_models::{Batch, Decoder, DecoderSpec, LoadOptions, Model, PAGE, Rope, SequenceRows, arch};
+use moot_models::{Batch, Decoder, DecoderSpec, LoadOptions, Model, PAGE, Recipe, Rope, SequenceRows, arch};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -37,18 +37,19 @@ fn sizes(dtype: GgmlDType) -> (usize, usize, usize) {
 }
 
 /// Random weights of `dtype` in the tiny models' shapes, but for their widths.
-fn model(dtype: GgmlDType) -> Model {
+fn model(dtype: GgmlDType, recipe: Recipe) -> Model {
     static SPECS: LazyLock<Vec<DecoderSpec>> =
         LazyLock::new(|| FORMS.map(|form| arch::spec(&Weights::open(&golden().join(form)).unwrap()).unwrap()).to_vec());
     let (hidden, intermediate, head_dim) = sizes(dtype);
     let spec = &SPECS[dtype as usize % SPECS.len()];
     let rope = Rope { dims: head_dim, ..spec.rope.clone() };
     let spec = DecoderSpec { hidden, intermediate, head_dim, heads: hidden / head_dim, rope, ..spec.clone() };
-    Model::random(&spec, RandomOptions { seed: 1, storage: dtype }, &LoadOptions::default()).unwrap()
+    Model::random(&spec, RandomOptions { seed: 1, storage: dtype }, &LoadOptions { recipe, ..LoadOptions::default() })
+        .unwrap()
 }
 
-fn engine(dtype: GgmlDType, pages: usize, options: EngineOptions) -> Engine {
-    let model = model(dtype);
+fn engine((dtype, recipe): (GgmlDType, Recipe), pages: usize, options: EngineOptions) -> Engine {
+    let model = model(dtype, recipe);
     let kv_memory = pages * model.decoder.page_bytes();
     Engine::start(model, EngineOptions { kv_memory, ..options }).unwrap()
 }
@@ -64,14 +65,20 @@ fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
+/// Each type, and the types of blocks by both recipes.
+fn kinds() -> impl Iterator<Item = (GgmlDType, Recipe)> {
+    let blocks = TYPES.into_iter().filter(|dtype| dtype.block_size() > 1);
+    TYPES.map(|dtype| (dtype, Recipe::Int8)).into_iter().chain(blocks.map(|dtype| (dtype, Recipe::Bf16)))
+}
+
 /// Replies and their log-probabilities, through the scheduler, the prefix tree and eviction.
 #[test]
 fn in_any_mix() {
     let rounds = || vec(vec(mixed_request(), 1..6), 1..3);
-    for dtype in TYPES {
-        let alone = engine(dtype, 16, EngineOptions { rows: 1, share_prefixes: false, ..EngineOptions::default() });
+    for kind in kinds() {
+        let alone = engine(kind, 16, EngineOptions { rows: 1, share_prefixes: false, ..EngineOptions::default() });
         let checked = TestRunner::new(config(6)).run(&(setting(), rounds()), |((pages, options), rounds)| {
-            let engine = engine(dtype, pages, options);
+            let engine = engine(kind, pages, options);
             let mut all = Vec::new();
             for round in &rounds {
                 let replies = done(&engine, round.iter().map(MixedRequest::request).collect());
@@ -80,10 +87,45 @@ fn in_any_mix() {
                 }
                 all.extend(replies);
             }
-            assert_balanced(&engine.stats(), &all);
+            let stats = engine.stats();
+            assert_balanced(&stats, &all);
+            let expected = if kind.1 == Recipe::Bf16 { stats.prefilled } else { 0 };
+            assert_eq!(stats.prefilled_in_bf16, expected, "{kind:?}");
             Ok(())
         });
-        checked.unwrap_or_else(|e| panic!("{dtype:?}: {e}"));
+        checked.unwrap_or_else(|e| panic!("{kind:?}: {e}"));
+    }
+}
+
+/// A prompt that repeats a reply is computed as a prompt.
+#[test]
+fn pages_of_generated_tokens_do_not_serve_prompts_in_bf16() {
+    for (recipe, reused) in [(Recipe::Int8, 64), (Recipe::Bf16, 16)] {
+        let kind = (GgmlDType::Q5_0, recipe);
+        let running = engine(kind, 16, EngineOptions::default());
+        let first = one(&running, greedy(words(3, 20), 50));
+        let prompt = [&words(3, 20)[..], &first.tokens].concat();
+        let next = one(&running, greedy(prompt.clone(), 8));
+        assert_eq!(next.usage.reused, reused, "{recipe:?}");
+        let alone = one(&engine(kind, 16, EngineOptions::default()), greedy(prompt, 8));
+        assert_eq!(bits(&next), bits(&alone), "{recipe:?}");
+    }
+}
+
+/// The recipes differ in their bits, and little in their log-probabilities.
+#[test]
+fn prompts_in_bf16_are_close_to_those_in_int8() {
+    for dtype in [GgmlDType::Q4_0, GgmlDType::Q5_1, GgmlDType::Q8_0, GgmlDType::Q4K, GgmlDType::Q6K] {
+        let score = |recipe| {
+            let mut request = greedy(words(8, 40), 0);
+            (request.prefill, request.score) = (words(9, 30), true);
+            one(&engine((dtype, recipe), 16, EngineOptions::default()), request)
+        };
+        let (int8, bf16) = (score(Recipe::Int8), score(Recipe::Bf16));
+        assert_ne!(bits(&int8), bits(&bf16), "{dtype:?}");
+        for (a, b) in int8.scores.iter().zip(&bf16.scores) {
+            assert!((a.logprob - b.logprob).abs() < 0.1, "{dtype:?}: {} and {}", a.logprob, b.logprob);
+        }
     }
 }
 
@@ -127,7 +169,7 @@ fn in_batches(decoder: &Decoder, cuts: &[Cut]) -> Vec<Vec<Vec<f32>>> {
             return logits;
         }
         let wanted = (0..tokens.len() as u32).collect();
-        let found = decoder.forward(&Batch::new(tokens, rows, wanted), &kv).unwrap();
+        let found = decoder.forward(&Batch::new(tokens, rows, wanted).of_prompts(), &kv).unwrap();
         for (index, row) in whose.into_iter().zip(found.to_vec2().unwrap()) {
             logits[index].push(row);
         }
@@ -144,8 +186,8 @@ fn to_bits(rows: &[Vec<f32>]) -> Vec<Vec<u32>> {
 fn logits_in_any_batch_by_any_number_of_threads() {
     let pools: Vec<_> =
         (1..=3).map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()).collect();
-    for dtype in TYPES {
-        let decoder = model(dtype).decoder;
+    for kind in kinds() {
+        let decoder = model(kind.0, kind.1).decoder;
         let checked = TestRunner::new(config(6)).run(&cuts(), |cuts| {
             let alone: Vec<_> = cuts
                 .iter()
@@ -159,14 +201,14 @@ fn logits_in_any_batch_by_any_number_of_threads() {
             }
             Ok(())
         });
-        checked.unwrap_or_else(|e| panic!("{dtype:?}: {e}"));
+        checked.unwrap_or_else(|e| panic!("{kind:?}: {e}"));
     }
 }
 
 /// The other tests would pass with logits that are NaN.
 #[test]
 fn logits_are_numbers_that_differ_by_type() {
-    let logits = TYPES.map(|dtype| model(dtype).decoder.forward_alone(&words(1, 20)).unwrap());
+    let logits = TYPES.map(|dtype| model(dtype, Recipe::Int8).decoder.forward_alone(&words(1, 20)).unwrap());
     for (i, rows) in logits.iter().enumerate() {
         let last = rows.last().unwrap();
         assert!(rows.len() == 20 && last.iter().all(|logit| logit.is_finite()), "{:?}", TYPES[i]);

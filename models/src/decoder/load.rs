@@ -56,7 +56,7 @@ impl Decoder {
             Output::Own => last.linear(vocabulary(Name::Output), None)?,
         };
         let block = |i| Block::load(i, &Loader { device: options.device_of(i, spec.layers), ..loader });
-        let blocks = (0..spec.layers).map(block).collect::<Result<_>>()?;
+        let blocks: Vec<Block> = (0..spec.layers).map(block).collect::<Result<_>>()?;
         let norm = last.norm(Name::OutputNorm, spec.hidden)?;
         let (device, dtype, rotations) = (options.device.clone(), options.dtype, Rotations::new(&spec));
         // A GPU computes behind this thread. Its errors are returned here and not by the first step.
@@ -64,7 +64,19 @@ impl Decoder {
         // Matrices that were concatenated into others.
         options.devices().try_for_each(release_unused)?;
         let kv_dtype = options.kv_dtype();
-        Ok(Self { spec, device, dtype, kv_dtype, embedding: token_embedding, blocks, norm, output, rotations })
+        let quantised = blocks.iter().flat_map(Block::linears).any(Linear::is_quantised);
+        Ok(Self {
+            spec,
+            device,
+            dtype,
+            kv_dtype,
+            embedding: token_embedding,
+            blocks,
+            norm,
+            output,
+            rotations,
+            rounds_prompts: options.rounds_prompts() && quantised,
+        })
     }
 }
 

@@ -10,7 +10,7 @@ mod replay;
 mod rotations;
 
 pub use linear_weights::LinearWeights;
-pub use options::{LoadOptions, Residency};
+pub use options::{LoadOptions, Recipe, Residency};
 pub use replay::{ReplayCounts, Replays};
 
 use crate::batch::Batch;
@@ -21,6 +21,7 @@ use crate::spec::DecoderSpec;
 use block::{Block, Following, Mixer};
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
+use moot_kernels::ops::rounded::rounded;
 use moot_kernels::{PAGE, SequenceRows, StateRows, Weight};
 use rotations::{Angles, Rotations};
 
@@ -36,6 +37,8 @@ pub struct Decoder {
     norm: Tensor,
     output: Linear,
     rotations: Rotations,
+    /// Whether linear layers take prompt tokens as bf16.
+    rounds_prompts: bool,
 }
 
 impl Decoder {
@@ -49,6 +52,13 @@ impl Decoder {
     #[must_use]
     pub fn is_on_cpu(&self) -> bool {
         self.device.is_cpu()
+    }
+
+    /// Whether prompt tokens have another arithmetic than generated ones, so that a batch may hold one kind only, and keys and
+    /// values of the one do not serve the other.
+    #[must_use]
+    pub fn separates_prompts(&self) -> bool {
+        self.rounds_prompts
     }
 
     /// A cache of `pages` on this decoder's device, with one recurrent state where the model has such.
@@ -167,7 +177,7 @@ impl Decoder {
     }
 
     /// Stores the batch's keys and values in `kv` and gives the final normed hidden states of the wanted rows:
-    /// `[logit rows, hidden]`.
+    /// `[logit rows, hidden]`, bf16 where linear layers take prompts so.
     ///
     /// # Errors
     /// As [`Self::forward`].
@@ -181,6 +191,8 @@ impl Decoder {
     fn hidden_of(&self, batch: &Batch, ids: &Tensor, angles: Angles, kv: &KvCache) -> Result<Tensor> {
         let (mut angles, mut x) = (angles, scaled(self.embedding.rows(ids)?, self.spec.embedding_scale)?);
         let eps = self.spec.norm_eps;
+        // The type tells linear layers the arithmetic.
+        let form = |x: Tensor| if self.rounds_prompts && batch.of_prompts { rounded(&x) } else { Ok(x) };
         // The output of the block before: it is added to `x` in the same pass as the next norm.
         let mut added: Option<Tensor> = None;
         for (i, block) in self.blocks.iter().enumerate() {
@@ -189,8 +201,8 @@ impl Decoder {
                 added = added.map(|added| moved(&added, &block.device)).transpose()?;
                 angles = self.angles(batch, &block.device)?;
             }
-            let (sum, normed) = added_and_normed(&x, added.as_ref(), block.mixer_norm.as_ref(), eps)?;
-            x = sum;
+            let (sum, mut normed) = added_and_normed(&x, added.as_ref(), block.mixer_norm.as_ref(), eps)?;
+            (x, normed) = (sum, form(normed)?);
             let last = i + 1 == self.blocks.len();
             let Some(mut mixed) = self.mixed(i, &normed, &angles, batch, kv)? else { break };
             if last && !batch.logits_of_all() {
@@ -199,17 +211,17 @@ impl Decoder {
                 x = x.index_select(&wanted, 0)?;
                 mixed = mixed.index_select(&wanted, 0)?;
             }
-            let mixed = self.residual(block.mixer.output().apply(&mixed)?, block.mixer_output_norm.as_ref())?;
+            let mixed = self.residual(block.mixer.output().apply(&form(mixed)?)?, block.mixer_output_norm.as_ref())?;
             let (sum, normed) = added_and_normed(&x, Some(&mixed), block.feed_forward_norm.as_ref(), eps)?;
             x = sum;
-            let out = block.feed_forward.apply(&normed)?;
+            let out = block.feed_forward.apply(&form(normed)?)?;
             added = Some(self.residual(out, block.feed_forward_output_norm.as_ref())?);
         }
         if batch.logit_rows.is_empty() {
             // A GPU cannot launch a kernel of no blocks.
             return Ok(Tensor::zeros((0, self.spec.hidden), DType::F32, &Device::Cpu)?);
         }
-        Ok(added_and_normed(&x, added.as_ref(), Some(&self.norm), eps)?.1)
+        form(added_and_normed(&x, added.as_ref(), Some(&self.norm), eps)?.1).map_err(Into::into)
     }
 
     /// What one half of a block adds to the residual stream, of its result.
@@ -243,7 +255,7 @@ impl Decoder {
         self.rotations.angles(batch.plan().positions(), dtype, device)
     }
 
-    /// Logits at every position of one sequence, from an empty cache: `[tokens, vocab]`.
+    /// Logits at every position of one sequence of given tokens, from an empty cache: `[tokens, vocab]`.
     ///
     /// # Errors
     /// As [`Self::forward`].
@@ -254,7 +266,7 @@ impl Decoder {
         let pages = tokens.len().div_ceil(PAGE);
         let sequence = SequenceRows { start: 0, len: tokens.len(), pages: (0..pages as u32).collect() };
         let batch = Batch::new(tokens.to_vec(), vec![sequence], (0..tokens.len() as u32).collect());
-        let batch = batch.with_states(vec![StateRows { from: None, to: 0, saves: Vec::new() }]);
+        let batch = batch.with_states(vec![StateRows { from: None, to: 0, saves: Vec::new() }]).of_prompts();
         Ok(self.forward(&batch, &self.kv_cache(pages)?)?.to_vec2()?)
     }
 }

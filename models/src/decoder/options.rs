@@ -3,6 +3,7 @@
 use crate::error::Result;
 use candle_core::{DType, Device};
 use moot_kernels::opened_again;
+use serde::{Deserialize, Serialize};
 
 /// How matrices are stored once loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,6 +15,17 @@ pub enum Residency {
     /// Widened to the working type at load: the numbers of the file with no other rounding, as a reference. Keys and
     /// values are of that type too.
     Dense,
+}
+
+/// The arithmetic of products with quantised weights on the CPU. The bits of each are the same on every processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Recipe {
+    /// Activations as int8.
+    #[default]
+    Int8,
+    /// Prompt tokens as bf16, generated tokens as int8. Prompts are faster where the processor has AMX.
+    Bf16,
 }
 
 /// Where a model is loaded to, and in which types.
@@ -30,6 +42,8 @@ pub struct LoadOptions {
     /// On a GPU: sums in an order that does not depend on the number of rows, so that a row has the same bits in any
     /// batch. Widens quantised weights. On the CPU it is always so.
     pub exact: bool,
+    /// On the CPU: how quantised weights are multiplied.
+    pub recipe: Recipe,
 }
 
 impl LoadOptions {
@@ -46,6 +60,11 @@ impl LoadOptions {
     #[must_use]
     pub fn kv_dtype(&self) -> DType {
         if self.device.is_cpu() && self.residency == Residency::AsStored { DType::F16 } else { self.dtype }
+    }
+
+    /// Whether prompt tokens are computed in bf16.
+    pub(super) fn rounds_prompts(&self) -> bool {
+        self.recipe == Recipe::Bf16 && self.device.is_cpu() && self.residency == Residency::AsStored
     }
 
     /// The same options on devices with streams of their own, which a model needs that computes beside another one.
@@ -71,6 +90,7 @@ impl LoadOptions {
 impl Default for LoadOptions {
     fn default() -> Self {
         let (residency, more_devices) = (Residency::default(), Vec::new());
-        Self { device: Device::Cpu, dtype: DType::F32, residency, more_devices, exact: false }
+        let recipe = Recipe::default();
+        Self { device: Device::Cpu, dtype: DType::F32, residency, more_devices, exact: false, recipe }
     }
 }

@@ -221,6 +221,7 @@ impl Decoder {
             logit_rows: batch.logit_rows.clone(),
             lens: batch.lens.clone(),
             states: Vec::new(),
+            of_prompts: false,
         };
         let angles = self.rotations.angles_in(&buffers.angles)?;
         let graph = Graph::capture(device, || {

@@ -3,6 +3,7 @@
 use super::{Joined, Linear};
 use candle_core::{Result, Tensor};
 use moot_kernels::Gate;
+use moot_kernels::ops::rounded::rounded;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// `down(activation(gate(x)) * up(x))`.
@@ -41,7 +42,8 @@ impl FeedForward {
             self.in_one_pass.fetch_add(1, Relaxed);
             return Ok(out);
         }
-        self.down.apply(&self.gate_up.apply_gated(x, self.activation)?)
+        let inner = self.gate_up.apply_gated(x, self.activation)?;
+        self.down.apply(&if inner.dtype() == x.dtype() { inner } else { rounded(&inner)? })
     }
 
     /// `so_far` and this layer's.

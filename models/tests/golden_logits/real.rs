@@ -7,7 +7,7 @@ use moot_models::arch::names::Naming;
 use moot_models::arch::tensors;
 use moot_models::tokenizer::{Segment, Tokenizer};
 use moot_models::weights::Weights;
-use moot_models::{DType, Decoder, Device, LoadOptions, Residency, arch};
+use moot_models::{DType, Decoder, Device, LoadOptions, Recipe, Residency, arch};
 use safetensors::{Dtype, tensor::TensorView};
 use serde::Deserialize;
 use serde_json::json;
@@ -74,13 +74,58 @@ fn surprise(row: &[f32], target: u32) -> f64 {
 
 /// The decoder alone: a base model has no chat template.
 fn decoder(alias: &str, residency: Residency) -> Decoder {
+    loaded(alias, &held(residency))
+}
+
+fn loaded(alias: &str, options: &LoadOptions) -> Decoder {
     let weights = Weights::open(&cached(alias)).unwrap();
-    Decoder::load(arch::spec(&weights).unwrap(), &weights, &held(residency)).unwrap()
+    Decoder::load(arch::spec(&weights).unwrap(), &weights, options).unwrap()
 }
 
 fn check_loss(alias: &str) {
+    for recipe in [Recipe::Int8, Recipe::Bf16] {
+        check_loss_by(alias, recipe);
+    }
+    check_divergence(alias);
+}
+
+/// Mean divergence of the next token's distribution from that of widened weights, in nats, and the share of positions with the
+/// same likeliest token.
+fn divergence(widened: &[Vec<f32>], found: &[Vec<f32>]) -> (f64, f64) {
+    let (mut divergence, mut same) = (0.0, 0.0);
+    for (widened, found) in widened.iter().zip(found) {
+        let probabilities = |row: &[f32]| {
+            let largest = f64::from(row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+            let powers: Vec<f64> = row.iter().map(|&logit| (f64::from(logit) - largest).exp()).collect();
+            let sum: f64 = powers.iter().sum();
+            powers.into_iter().map(|power| power / sum).collect::<Vec<f64>>()
+        };
+        let pairs = probabilities(widened).into_iter().zip(probabilities(found));
+        divergence += pairs.map(|(p, q)| if p > 0.0 { p * (p / q.max(1e-300)).ln() } else { 0.0 }).sum::<f64>();
+        same += f64::from(u8::from(argmax(widened) == argmax(found)));
+    }
+    (divergence / widened.len() as f64, same / widened.len() as f64)
+}
+
+/// Asserts that prompts in bf16 are nearer to the file's numbers than in int8. `--nocapture` shows how near.
+#[allow(clippy::print_stdout)]
+fn check_divergence(alias: &str) {
+    let Loss { window, window_means, ids, .. } = reference(alias).loss;
+    let windows = || (0..window_means.len().min(4)).map(|number| &ids[number * window..][..window]);
+    let rows =
+        |decoder: &Decoder| windows().map(|ids| decoder.forward_alone(ids).unwrap()).collect::<Vec<_>>().concat();
+    let widened = rows(&decoder(alias, Residency::Dense));
+    let [int8, bf16] = [Recipe::Int8, Recipe::Bf16].map(|recipe| {
+        let found = rows(&loaded(alias, &LoadOptions { recipe, ..held(Residency::AsStored) }));
+        divergence(&widened, &found)
+    });
+    println!("{alias}: divergence and equal likeliest tokens in int8 {int8:.6?}, in bf16 {bf16:.6?}");
+    assert!(bf16.0 < int8.0 && bf16.1 >= int8.1, "{alias}: int8 {int8:?}, bf16 {bf16:?}");
+}
+
+fn check_loss_by(alias: &str, recipe: Recipe) {
     let reference = reference(alias);
-    let decoder = decoder(alias, Residency::AsStored);
+    let decoder = loaded(alias, &LoadOptions { recipe, ..held(Residency::AsStored) });
     let Loss { window, mean, window_means, ids } = reference.loss;
     let of_window = |start: usize| {
         let rows = decoder.forward_alone(&ids[start..start + window]).unwrap();
@@ -92,7 +137,7 @@ fn check_loss(alias: &str) {
     let found_mean = found.iter().sum::<f64>() / found.len() as f64;
     assert!(
         (found_mean / mean - 1.0).abs() <= LOSS_TOLERANCE,
-        "{alias}: loss {found_mean}, expected {mean}; by window {found:.4?}, expected {window_means:.4?}"
+        "{alias}, {recipe:?}: loss {found_mean}, expected {mean}; by window {found:.4?}, expected {window_means:.4?}"
     );
 }
 

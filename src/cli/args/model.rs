@@ -3,7 +3,7 @@
 use crate::cli::args::values;
 use crate::engine::EngineOptions;
 use crate::llm::remote::Patience;
-use crate::workspace::models::{RuntimeOptions, WeightStorage};
+use crate::workspace::models::{RecipeChoice, RuntimeOptions, WeightStorage};
 use crate::workspace::{DEFAULT_MODEL, MAX_BYTES};
 
 /// As typed.
@@ -40,6 +40,10 @@ pub struct Runtime {
     /// the CPU this always holds
     #[arg(long, hide_short_help = true)]
     pub exact: bool,
+    /// Arithmetic of quantised weights on the CPU, each with the same bits on every processor. int8; bf16: prompts in
+    /// bf16, faster with AMX and slower without; auto: bf16 with AMX, else int8
+    #[arg(long, value_name = "WHICH", default_value = "auto", value_parser = RecipeChoice::parse, hide_short_help = true)]
+    pub recipe: RecipeChoice,
     /// Threads of the CPU kernels; all cores by default
     #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub threads: Option<usize>,
@@ -114,6 +118,7 @@ impl Runtime {
             device: self.device.clone(),
             devices: self.devices.clone(),
             exact: self.exact,
+            recipe: self.recipe,
             threads: self.threads,
             kv_memory: self.kv_memory,
             memory: self.memory,

@@ -1,6 +1,7 @@
 //! A model that was located but not loaded: its identity and memory needs.
 
-use super::options::{Options, recipe};
+use super::options::Options;
+use super::recipe::recipe;
 use super::recommended;
 use crate::cancel::Cancel;
 use crate::engine::{Engine, EngineOptions};

@@ -2,7 +2,7 @@
 
 use crate::engine::EngineOptions;
 use crate::llm::remote::{Notice, Patience};
-use moot_models::{DType, Device, LoadOptions, Residency, kernels};
+use moot_models::{DType, Device, LoadOptions, kernels};
 
 /// Options for finding, loading and running models.
 #[derive(Debug, Clone)]
@@ -46,22 +46,4 @@ pub fn best_device() -> candle_core::Result<(Device, DType)> {
     } else {
         Ok((Device::Cpu, DType::F32))
     }
-}
-
-/// Version of the arithmetic on CUDA devices: 2 multiplies by quantised weights without rounding activations to int8.
-const CUDA_RECIPE: u32 = 2;
-
-/// The recipe of the arithmetic, as recorded. All instruction sets of the CPU give the same bits; other devices have no such
-/// guarantee.
-#[must_use]
-pub fn recipe(load: &LoadOptions) -> String {
-    let device = match &load.device {
-        Device::Cpu => format!("cpu {}", kernels::cpu::RECIPE),
-        Device::Cuda(_) => format!("cuda {CUDA_RECIPE} {}", load.dtype.as_str()),
-        Device::Metal(_) => format!("metal {}", load.dtype.as_str()),
-    };
-    let distrusted = load.device.is_cuda() && !kernels::packs_blocks(&load.device);
-    let residency = if load.residency == Residency::Dense || distrusted { ", widened" } else { "" };
-    let sums = if load.exact && !load.device.is_cpu() { ", exact" } else { "" };
-    format!("{device}{residency}{sums}")
 }

@@ -2,6 +2,7 @@
 
 use super::gpu_check;
 use super::options::{Options, best_device};
+use super::recipe::RecipeChoice;
 use super::storage::WeightStorage;
 use crate::engine::EngineOptions;
 use crate::error::{MootError, Result};
@@ -25,6 +26,8 @@ pub struct RuntimeOptions {
     pub devices: Vec<usize>,
     /// On a GPU: sums in a fixed order, so that a reply does not depend on the batch.
     pub exact: bool,
+    /// The arithmetic of quantised weights on the CPU.
+    pub recipe: RecipeChoice,
     /// Threads of the CPU kernels; `None`: all cores. The first [`RuntimeOptions::resolve`] of a process decides.
     pub threads: Option<usize>,
     /// Bytes for keys and values; `None`: a quarter of the free memory.
@@ -57,6 +60,7 @@ impl Default for RuntimeOptions {
             device: "auto".into(),
             devices: Vec::new(),
             exact: false,
+            recipe: RecipeChoice::default(),
             threads: None,
             kv_memory: None,
             memory: None,
@@ -118,7 +122,7 @@ impl RuntimeOptions {
         let silence = Duration::from_secs(self.remote_timeout);
         Ok(Options {
             offline: self.offline,
-            load: LoadOptions { device, dtype, residency, more_devices, exact: self.exact },
+            load: LoadOptions { device, dtype, residency, more_devices, exact: self.exact, recipe: self.recipe.here() },
             kv_memory: self.kv_memory,
             memory: self.memory,
             engine: EngineOptions {
