@@ -9,7 +9,7 @@ pub struct Stats {
     pub steps: usize,
     /// Tokens of prompts and prefills computed.
     pub prefilled: usize,
-    /// Those of them computed in bf16.
+    /// Tokens of `prefilled` that were computed in bf16.
     pub prefilled_in_bf16: usize,
     /// Generated tokens computed, right draft tokens included.
     pub decoded: usize,

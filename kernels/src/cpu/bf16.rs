@@ -7,8 +7,7 @@
 //! numbers in ascending order. A weight with a scale of f16 is 0 or at least 2^-40, so no product or sum is subnormal, which
 //! AMX would take as zero.
 
-use super::blocks::{FORMATS, by_format};
-use super::blocks::{Format, LANES};
+use super::blocks::{FORMATS, Format, LANES, by_format};
 use super::lanes::Lanes;
 use super::linear::PANEL;
 use super::quantise::CHUNK;
@@ -88,7 +87,7 @@ pub(crate) struct Line([u16; TILE_INPUTS]);
 const BLOCK_LINES: usize = CHUNK / TILE_INPUTS * TILE_ROWS;
 
 /// `[rows, inputs]` as bf16: `[inputs / CHUNK][rows / 16][CHUNK / 32][16 rows][32 inputs]`. The last chunk takes as much
-/// room as the others. Missing rows are zeros.
+/// room as the others. Rows that fill up the last tile have no meaning.
 pub(crate) struct Bf16 {
     pub rows: usize,
     pub inputs: usize,
@@ -138,7 +137,7 @@ pub(crate) struct Bf16Part<'a> {
 }
 
 impl Bf16Part<'_> {
-    /// Writes `inputs` inputs of the chunk, a multiple of 32: of each row what `row` writes, which is given its number.
+    /// Writes `inputs` inputs of the chunk, a multiple of 32. `row` is given the index of a row, and its values to write.
     pub(crate) fn fill(self, inputs: usize, mut row: impl FnMut(usize, &mut [u16])) {
         let mut values = [0; CHUNK];
         for (number, block) in self.lines.chunks_exact_mut(BLOCK_LINES).enumerate() {
@@ -158,8 +157,8 @@ impl Bf16Part<'_> {
         }
     }
 
-    /// Writes tiles: `tile` is given the number of sixteen rows, that of 32 inputs, and the place of the values of sixteen
-    /// rows. Rows beyond the last are written too, by numbers that are not NaN.
+    /// Writes whole tiles, also of rows beyond the last, whose results are not used. `tile` is given the index of the tile
+    /// among the rows, its index among the inputs, and the values to write.
     pub(crate) fn fill_tiles(
         self,
         inputs: usize,

@@ -191,7 +191,7 @@ impl Decoder {
     fn hidden_of(&self, batch: &Batch, ids: &Tensor, angles: Angles, kv: &KvCache) -> Result<Tensor> {
         let (mut angles, mut x) = (angles, scaled(self.embedding.rows(ids)?, self.spec.embedding_scale)?);
         let eps = self.spec.norm_eps;
-        // The type tells linear layers the arithmetic.
+        // Linear layers choose their product by the type of the activations.
         let form = |x: Tensor| if self.rounds_prompts && batch.of_prompts { rounded(&x) } else { Ok(x) };
         // The output of the block before: it is added to `x` in the same pass as the next norm.
         let mut added: Option<Tensor> = None;

@@ -117,7 +117,7 @@ unsafe fn multiply<L: Lanes, T: Tiles>(tiles: &mut T, task: &Task, mut ahead: Op
     let (mut done, mut widened) = (0, 0);
     for row in (0..task.rows).step_by(2 * TILE_ROWS) {
         let two = row + TILE_ROWS < task.rows;
-        // SAFETY: the caller's; rows beyond the last are zeros.
+        // SAFETY: the caller's; `Bf16` and the sums have whole tiles.
         unsafe {
             let (x, sums) = (task.x.add(row * CHUNK * 2), task.sums.add(row / TILE_ROWS * 2 * TILE));
             if task.first {

@@ -12,8 +12,8 @@ use candle_core::quantized::GgmlDType;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use std::sync::OnceLock;
 
-/// The processor has tiles of the size used here and products of int8 and of bf16, the system saves their state, and it permits this
-/// process to use them (Linux requires a request, which holds for all of the process's threads).
+/// The processor has tiles of the size used here and products of int8 and of bf16, the system saves their state, and it
+/// permits this process to use them (Linux requires a request, which holds for all of the process's threads).
 pub(in crate::cpu) fn offered() -> bool {
     static OFFERED: OnceLock<bool> = OnceLock::new();
     *OFFERED.get_or_init(|| processor() && permitted())
