@@ -143,6 +143,54 @@ fn attention_is_its_reference_with_shared_pages_read_once() -> Result<()> {
     Ok(())
 }
 
+/// By products of bf16 attention is its reference, up to the eight bits of a weight. Each sequence alone has the same bits, also
+/// in two parts, the first of them stored before; a window that no row exceeds changes none.
+#[test]
+fn attention_by_products_of_bf16_is_its_reference_in_any_batch() -> Result<()> {
+    let (heads, kv_heads, dim) = (6, 2, 48);
+    let sequences = vec![
+        SequenceRows { start: 40, len: 3, pages: vec![5, 2, 7] },
+        SequenceRows { start: 37, len: 1, pages: vec![5, 2, 0] },
+        // More than the rows of a tile, and pages of three blocks.
+        SequenceRows { start: 20, len: 150, pages: vec![1, 3, 4, 6, 8, 9, 10, 11, 12, 13, 14] },
+    ];
+    let sinks = Tensor::new(&[-200_f32, -1.0, 0.5, 2.0, 9.0, 300.0], &Device::Cpu)?;
+    for (dtype, window) in [(DType::F32, usize::MAX), (DType::F16, usize::MAX), (DType::F16, 21), (DType::F16, 170)] {
+        let plan = AttentionPlan::new(sequences.clone());
+        let cache = |shape| Tensor::randn(0_f32, 1.0, shape, &Device::Cpu)?.to_dtype(dtype);
+        let (k, v) = (cache((15, kv_heads, dim, PAGE))?, cache((15, kv_heads, PAGE, dim))?);
+        let q = Tensor::randn(0_f32, 1.0, (plan.rows(), heads, dim), &Device::Cpu)?;
+        for sinks in [None, Some(&sinks)] {
+            let by = |plan: &AttentionPlan, window: usize, q: &Tensor| {
+                Attention { rounded: true, ..over(plan, window, sinks) }.apply([q, &k, &v])
+            };
+            let got = by(&plan, window, &q)?;
+            let difference = largest_difference(&got, &over(&plan, window, sinks).reference([&q, &k, &v])?)?;
+            assert!(difference < 0.02, "{dtype:?}, a window of {window}: {difference}");
+            assert_ne!(bits(&got), bits(&over(&plan, window, sinks).apply([&q, &k, &v])?), "not by products of bf16");
+            if window == 170 {
+                assert_eq!(bits(&got), bits(&by(&plan, usize::MAX, &q)?));
+            }
+            let mut row = 0;
+            for sequence in &sequences {
+                let whole = bits(&got.narrow(0, row, sequence.len)?);
+                for first in [sequence.len, sequence.len.div_ceil(3)] {
+                    let part = |start: usize, len: usize| SequenceRows { start, len, ..sequence.clone() };
+                    let parts = [part(sequence.start, first), part(sequence.start + first, sequence.len - first)];
+                    let mut all = Vec::new();
+                    for part in parts.into_iter().filter(|part| part.len > 0) {
+                        let q = q.narrow(0, row + part.start - sequence.start, part.len)?;
+                        all.extend(bits(&by(&AttentionPlan::new(vec![part]), window, &q)?));
+                    }
+                    assert!(all == whole, "{dtype:?}, a window of {window}, cut behind {first} rows");
+                }
+                row += sequence.len;
+            }
+        }
+    }
+    Ok(())
+}
+
 fn over<'a>(plan: &'a AttentionPlan, window: usize, sinks: Option<&'a Tensor>) -> Attention<'a> {
     Attention { window, sinks, ..Attention::new(plan, 0.2) }
 }

@@ -97,6 +97,17 @@ fn in_any_mix() {
     }
 }
 
+/// Attention too: a page is read once for up to 64 rows, in f32 for up to 32.
+#[test]
+fn prompts_in_bf16_attend_by_products_of_bf16() {
+    for (recipe, reads) in [(Recipe::Int8, 2 + 4), (Recipe::Bf16, 4)] {
+        let running = engine((GgmlDType::Q5_0, recipe), 16, EngineOptions::default());
+        one(&running, greedy(words(3, 64), 1));
+        let stats = running.stats();
+        assert_eq!((stats.page_reads, stats.page_reads_unshared), (reads, reads), "{recipe:?}");
+    }
+}
+
 /// A prompt that repeats a reply is computed as a prompt.
 #[test]
 fn pages_of_generated_tokens_do_not_serve_prompts_in_bf16() {

@@ -83,6 +83,18 @@ const TILE_VALUES: usize = TILE_ROWS * TILE_INPUTS;
 #[repr(C, align(64))]
 pub(crate) struct Line([u16; TILE_INPUTS]);
 
+impl Line {
+    pub(super) const ZERO: Self = Self([0; TILE_INPUTS]);
+
+    pub(super) fn as_ptr(&self) -> *const u16 {
+        self.0.as_ptr()
+    }
+
+    pub(super) fn as_mut_ptr(&mut self) -> *mut u16 {
+        self.0.as_mut_ptr()
+    }
+}
+
 /// Lines of sixteen rows of a chunk.
 const BLOCK_LINES: usize = CHUNK / TILE_INPUTS * TILE_ROWS;
 
@@ -201,7 +213,8 @@ pub(super) unsafe fn round<L: Lanes>(x: &[f32], out: *mut u16) {
 unsafe fn round_32<L: Lanes>(x: &[f32; 32], out: *mut u16) {
     // SAFETY: the caller's.
     unsafe {
-        let (a, b) = (L::load(x.as_ptr()).at_least(LEAST), L::load(x.as_ptr().add(16)).at_least(LEAST));
+        let least = L::splat(LEAST);
+        let (a, b) = (L::load(x.as_ptr()).at_least(least), L::load(x.as_ptr().add(16)).at_least(least));
         a.store_bf16::<false>(b, out);
     }
 }

@@ -28,6 +28,21 @@ impl Cached<'_> {
         }
     }
 
+    /// Sixteen numbers from number `at` on.
+    ///
+    /// # Safety
+    /// The instructions of `L` exist.
+    #[inline(always)]
+    pub(super) unsafe fn lanes<L: Lanes>(self, at: usize) -> L {
+        // SAFETY: instructions by the caller; sixteen numbers.
+        unsafe {
+            match self {
+                Self::F16(all) => L::load_f16(all[at..at + 16].as_ptr().cast()),
+                Self::F32(all) => L::load(all[at..at + 16].as_ptr()),
+            }
+        }
+    }
+
     /// Writes a plane, a multiple of sixteen numbers, to `wide` as f32.
     ///
     /// # Safety

@@ -48,7 +48,7 @@ mod table;
 pub(crate) mod tests;
 mod unpack;
 
-pub(crate) use attention::{AttentionCall, Task, Tile, Visit};
+pub(crate) use attention::{AttentionCall, BLOCK_PAGES, BlockScratch, BlockVisit, Task, Tile, Visit};
 pub(crate) use bf16::{Bf16, Bf16Part, SumTile, Sums, TASK_PANELS, TASK_ROWS, TILE_ROWS, TileCall};
 pub(crate) use bidirectional::{BidirectionalCall, RelativeCall, Scratch};
 pub(crate) use block_linear::BlockCall;
@@ -77,5 +77,6 @@ pub(crate) use unpack::row_of_blocks;
 /// `kernels/tests/recipe.rs` requires. Records hold it: replies of different numbers may differ by arithmetic alone.
 pub const RECIPE: u32 = 5;
 
-/// The same for products of bf16 ([`crate::ops::rounded`]), which prompts can be computed by.
-pub const BF16_RECIPE: u32 = 1;
+/// The same for products of bf16 ([`crate::ops::rounded`]) and attention by them
+/// ([`Attention::rounded`](crate::ops::attention::Attention::rounded)), which prompts can be computed by.
+pub const BF16_RECIPE: u32 = 2;

@@ -27,8 +27,10 @@ macro_rules! kernels {
                 = bf16::run::<L, BF16_ROWS>;
             round_bf16(x: &[f32], out: *mut u16) = bf16::round::<L>;
             quantise_i16(x: &[f32], values: *mut i16, scales: *mut f32) = int16::quantise::<L>;
-            attention(call: &AttentionCall<'_>, tile: &Tile, task: &Task)
-                = attention::run::<L, KEY_QUERIES, KEY_PAGES, VALUE_QUERIES>;
+            attention(call: &AttentionCall<'_>, tile: &Tile<Visit>, task: &Task)
+                = attention::floats::run::<L, KEY_QUERIES, KEY_PAGES, VALUE_QUERIES>;
+            bf16_attention(call: &AttentionCall<'_>, tile: &Tile<BlockVisit>, task: &Task, scratch: &mut BlockScratch)
+                = attention::rounded::run_by_lanes::<L, BF16_ROWS>;
             bidirectional(call: &BidirectionalCall<'_>, text: Range<usize>, head: usize, scratch: &mut Scratch)
                 = bidirectional::run::<L, ROWS>;
             swiglu(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, { gated::SILU }>;
@@ -242,6 +244,17 @@ mod with_tiles {
         unsafe { amx::run_bf16::<lanes::Avx512, _>(&mut amx::Hardware, call, panels, rows, sums) }
     }
 
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    unsafe fn bf16_attention(
+        call: &AttentionCall<'_>,
+        tile: &Tile<BlockVisit>,
+        task: &Task,
+        scratch: &mut BlockScratch,
+    ) {
+        // SAFETY: as above.
+        unsafe { amx::run_attention::<lanes::Avx512, _>(&mut amx::Hardware, call, tile, task, scratch) }
+    }
+
     unsafe fn multiply_i8(rounds: usize) -> f32 {
         // SAFETY: as above.
         unsafe { amx::multiply_i8(&mut amx::Hardware, rounds) }
@@ -252,6 +265,7 @@ mod with_tiles {
         tile_rows: amx::ROWS,
         tile_panels: amx::PANELS,
         bf16_tiles: true,
+        bf16_attention,
         bf16_linear,
         block_linear,
         multiply_i8,

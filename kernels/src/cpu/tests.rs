@@ -3,7 +3,6 @@
 use super::blocks::{Scales, Values};
 use super::table::{PORTABLE, choose};
 use super::*;
-use crate::pages::PAGE;
 use candle_core::quantized::QTensor;
 use candle_core::{Device, Tensor};
 use half::f16;
@@ -186,82 +185,6 @@ fn linear_equals_ascending_fused_sums_on_every_table() {
             let got = linear(table, &x, &packed, (rows, inputs, outputs));
             let same = got.iter().zip(&want).all(|(a, b)| a.to_bits() == b.to_bits());
             assert!(same, "{} at {rows} x {inputs} x {outputs}", table.name);
-        }
-    }
-}
-
-/// One sequence of `len` new tokens from `start`, over pages 0, 1, ..: softmax attention in f64.
-fn plain_attention(q: &[f32], k: &[f16], v: &[f16], dims: (usize, usize, usize), span: (usize, usize)) -> Vec<f64> {
-    let ((heads, kv_heads, dim), (start, len)) = (dims, span);
-    let mut out = vec![0.0; len * heads * dim];
-    for row in 0..len {
-        for head in 0..heads {
-            let kv = head / (heads / kv_heads);
-            let plane = |position: usize| (position / PAGE * kv_heads + kv) * PAGE * dim;
-            let scores: Vec<f64> = (0..=start + row)
-                .map(|p| {
-                    let key = |d: usize| f64::from(k[plane(p) + d * PAGE + p % PAGE]);
-                    (0..dim).map(|d| f64::from(q[(row * heads + head) * dim + d]) * key(d)).sum::<f64>()
-                })
-                .collect();
-            let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let total: f64 = scores.iter().map(|s| (s - highest).exp()).sum();
-            for (p, score) in scores.iter().enumerate() {
-                for d in 0..dim {
-                    let value = f64::from(v[plane(p) + p % PAGE * dim + d]);
-                    out[(row * heads + head) * dim + d] += (score - highest).exp() / total * value;
-                }
-            }
-        }
-    }
-    out
-}
-
-#[test]
-fn attention_is_close_to_f64_and_the_same_on_every_table() {
-    for (heads, kv_heads, dim, start, len) in
-        [(1, 1, 16, 0_usize, 1), (4, 2, 64, 15, 3), (6, 3, 80, 16, 33), (7, 1, 128, 40, 5)]
-    {
-        let pages = (start + len).div_ceil(PAGE);
-        let q = numbers(len * heads * dim, 3).iter().map(|x| x * 3.0).collect::<Vec<_>>();
-        let cached =
-            |seed| numbers(pages * kv_heads * PAGE * dim, seed).into_iter().map(f16::from_f32).collect::<Vec<_>>();
-        let (k, v) = (cached(4), cached(5));
-        let want = plain_attention(&q, &k, &v, (heads, kv_heads, dim), (start, len));
-        let positions: Vec<u32> = (start..start + len).map(|p| p as u32).collect();
-        let visits = (0..pages).map(|page| Visit { page, start: page * PAGE, rows: 0..len }).collect();
-        let tile = Tile { rows: 0..len, visits };
-        let mut first: Option<Vec<u32>> = None;
-        for table in tables() {
-            let mut out = vec![0.0; q.len()];
-            let (positions, out_ptr) = (&positions[..], out.as_mut_ptr());
-            let call = AttentionCall {
-                q: &q,
-                k: Cached::F16(&k),
-                v: Cached::F16(&v),
-                out: out_ptr,
-                positions,
-                window: usize::MAX,
-                ends: None,
-                sinks: None,
-                heads,
-                kv_heads,
-                head_dim: dim,
-                scale: 1.0,
-            };
-            // All queries of a head in one task and in two, in the order of the tables.
-            let all = len * heads / kv_heads;
-            let cut = if first.is_none() { all } else { all.div_ceil(3) };
-            for kv_head in 0..kv_heads {
-                for queries in [0..cut, cut..all] {
-                    // SAFETY: `tables` lists what this machine can run; one task at a time.
-                    unsafe { (table.attention)(&call, &tile, &Task { kv_head, queries }) };
-                }
-            }
-            let error = out.iter().zip(&want).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
-            assert!(error < 2e-5, "{}: off by {error} at {heads}/{kv_heads} heads of {dim}, {start}+{len}", table.name);
-            let bits: Vec<u32> = out.iter().map(|x| x.to_bits()).collect();
-            assert_eq!(first.get_or_insert_with(|| bits.clone()), &bits, "{}", table.name);
         }
     }
 }

@@ -75,16 +75,17 @@ impl Attention {
         Ok(Queries { rotated, gate })
     }
 
-    /// Attention of the queries over the pages: `[tokens, heads * head_dim]`.
+    /// Attention of the queries over the pages, by products of bf16 where `rounded`: `[tokens, heads * head_dim]`.
     pub(super) fn attend(
         &self,
         queries: &Queries,
         table: &Table,
         (k_cache, v_cache): (&Tensor, &Tensor),
+        rounded: bool,
     ) -> Result<Tensor> {
         let (tokens, heads, dim) = queries.rotated.dims3()?;
         let (window, sinks) = (self.window, self.sinks.as_ref());
-        let op = attention::Attention { window, sinks, ..attention::Attention::new(&table.plan, self.scale) };
+        let op = attention::Attention { window, sinks, rounded, ..attention::Attention::new(&table.plan, self.scale) };
         let out = op.apply([&queries.rotated, k_cache, v_cache])?;
         let out = out.reshape((tokens, heads * dim))?;
         match &queries.gate {

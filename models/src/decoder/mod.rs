@@ -192,7 +192,7 @@ impl Decoder {
         let (mut angles, mut x) = (angles, scaled(self.embedding.rows(ids)?, self.spec.embedding_scale)?);
         let eps = self.spec.norm_eps;
         // Linear layers choose their product by the type of the activations.
-        let form = |x: Tensor| if self.rounds_prompts && batch.of_prompts { rounded(&x) } else { Ok(x) };
+        let form = |x: Tensor| if self.rounds(batch) { rounded(&x) } else { Ok(x) };
         // The output of the block before: it is added to `x` in the same pass as the next norm.
         let mut added: Option<Tensor> = None;
         for (i, block) in self.blocks.iter().enumerate() {
@@ -224,6 +224,11 @@ impl Decoder {
         form(added_and_normed(&x, added.as_ref(), Some(&self.norm), eps)?.1).map_err(Into::into)
     }
 
+    /// Whether activations of the batch are rounded to bf16.
+    fn rounds(&self, batch: &Batch) -> bool {
+        self.rounds_prompts && batch.of_prompts
+    }
+
     /// What one half of a block adds to the residual stream, of its result.
     fn residual(&self, out: Tensor, norm: Option<&Tensor>) -> candle_core::Result<Tensor> {
         let out = match norm {
@@ -242,7 +247,7 @@ impl Decoder {
                 let (pages, group) = kv.layer(i)?;
                 let table = batch.tables.get(group).ok_or_else(|| no_pages(group, batch.tables.len()))?;
                 let queries = attention.store(normed, angles, table, pages)?;
-                if ends { Ok(None) } else { Ok(Some(attention.attend(&queries, table, pages)?)) }
+                if ends { Ok(None) } else { Ok(Some(attention.attend(&queries, table, pages, self.rounds(batch))?)) }
             }
             Mixer::Delta(delta) => Ok(Some(delta.apply(normed, batch, kv.delta_states(i)?)?).filter(|_| !ends)),
             Mixer::ShortConv(conv) => Ok(Some(conv.apply(normed, batch, kv.conv_states(i)?)?).filter(|_| !ends)),

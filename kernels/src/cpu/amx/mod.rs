@@ -31,6 +31,7 @@
 //! - From `FEW` rows on a tile costs less than its rows by VNNI, even where only half of it is wanted. Missing rows are
 //!   computed from what lies behind the last (see `Int8`), and not stored.
 
+mod attention;
 mod bf16;
 #[cfg(test)]
 mod emulated;
@@ -58,6 +59,7 @@ use task::{ChunkTask, PRODUCTS, Segment};
 use tiles::{Shapes, Tiles};
 use window::Window;
 
+pub(super) use attention::run as run_attention;
 pub(super) use bf16::run as run_bf16;
 #[cfg(target_arch = "x86_64")]
 pub(super) use offer::{agree, offered};

@@ -2,6 +2,8 @@
 
 use super::emulated::Emulated;
 use super::*;
+use crate::cpu::attention::rounded::run_by_lanes;
+use crate::cpu::attention::tests::rounded_bits;
 use crate::cpu::bf16::{SumTile, TileCall};
 use crate::cpu::bf16_tests::has_the_bits_of_the_definition;
 use crate::cpu::blocks::{Format, Scales};
@@ -246,4 +248,21 @@ fn a_table_with_other_bits_is_not_relied_on() {
     assert_eq!(choose(Some("amx"), &[wrong, &PORTABLE]).expect("it is there").table.name, "amx");
     let error = choose(Some("amx"), &[&PORTABLE]).expect_err("it is not there");
     assert!(error.contains("MOOT_CPU=amx") && error.ends_with("can run portable"), "{error}");
+}
+
+/// The bits of plain Rust's lanes, by tiles of plain Rust: on any processor.
+#[test]
+fn attention_by_tiles_has_the_bits_of_lanes() {
+    let of = |emulated: bool| {
+        rounded_bits(17, |call, tile, task, scratch| {
+            // SAFETY: plain Rust needs no instructions; one task at a time.
+            unsafe {
+                match emulated {
+                    true => run_attention::<lanes::Portable, _>(&mut Emulated::new(), call, tile, task, scratch),
+                    false => run_by_lanes::<lanes::Portable, 2>(call, tile, task, scratch),
+                }
+            }
+        })
+    };
+    assert!(of(true) == of(false));
 }

@@ -129,10 +129,70 @@ impl Lanes for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn at_least(self, least: f32) -> Self {
+    unsafe fn mul_power_of_two(self, whole: Self) -> Self {
+        unsafe { Self(_mm512_scalef_ps(self.0, whole.0)) }
+    }
+    #[inline(always)]
+    unsafe fn rounded_bf16(self) -> Self {
+        unsafe {
+            let up = _mm512_add_epi32(_mm512_castps_si512(self.0), _mm512_set1_epi32(0x8000));
+            Self(_mm512_castsi512_ps(_mm512_and_si512(up, _mm512_set1_epi32(0xffff_0000_u32 as i32))))
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_bf16_pairs(self, next: Self, to: *mut u16) {
+        unsafe {
+            let low = _mm512_srli_epi32::<16>(_mm512_castps_si512(self.0));
+            _mm512_storeu_si512(to.cast(), _mm512_or_si512(_mm512_castps_si512(next.0), low));
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_bf16_pairs(from: *const u16) -> [Self; 2] {
+        unsafe {
+            let both = _mm512_loadu_si512(from.cast());
+            let odd = _mm512_and_si512(both, _mm512_set1_epi32(0xffff_0000_u32 as i32));
+            [Self(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(both))), Self(_mm512_castsi512_ps(odd))]
+        }
+    }
+    #[inline(always)]
+    unsafe fn transpose(vectors: [Self; 16]) -> [Self; 16] {
+        unsafe {
+            // No closures: they would not be compiled for these instructions.
+            let mut of = [_mm512_setzero_pd(); 16];
+            // In each quarter of a register a lane of four vectors.
+            for (four, of) in vectors.as_chunks::<4>().0.iter().zip(of.as_chunks_mut::<4>().0) {
+                let [Self(a), Self(b), Self(c), Self(d)] = *four;
+                let low = _mm512_castps_pd(_mm512_unpacklo_ps(a, b));
+                let high = _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
+                let next_low = _mm512_castps_pd(_mm512_unpacklo_ps(c, d));
+                let next_high = _mm512_castps_pd(_mm512_unpackhi_ps(c, d));
+                *of = [
+                    _mm512_unpacklo_pd(low, next_low),
+                    _mm512_unpackhi_pd(low, next_low),
+                    _mm512_unpacklo_pd(high, next_high),
+                    _mm512_unpackhi_pd(high, next_high),
+                ];
+            }
+            let mut rows = vectors;
+            for column in 0..4 {
+                let (a, b, c, d) = (of[column], of[4 + column], of[8 + column], of[12 + column]);
+                // Quarters 0 and 1 of both, then 2 and 3.
+                let (ab, cd) = (_mm512_shuffle_f64x2::<0x44>(a, b), _mm512_shuffle_f64x2::<0x44>(c, d));
+                let (ab_high, cd_high) = (_mm512_shuffle_f64x2::<0xee>(a, b), _mm512_shuffle_f64x2::<0xee>(c, d));
+                // The first quarter of each half, then the second.
+                rows[column] = Self(_mm512_castpd_ps(_mm512_shuffle_f64x2::<0x88>(ab, cd)));
+                rows[4 + column] = Self(_mm512_castpd_ps(_mm512_shuffle_f64x2::<0xdd>(ab, cd)));
+                rows[8 + column] = Self(_mm512_castpd_ps(_mm512_shuffle_f64x2::<0x88>(ab_high, cd_high)));
+                rows[12 + column] = Self(_mm512_castpd_ps(_mm512_shuffle_f64x2::<0xdd>(ab_high, cd_high)));
+            }
+            rows
+        }
+    }
+    #[inline(always)]
+    unsafe fn at_least(self, least: Self) -> Self {
         unsafe {
             // A NaN is not less.
-            let keep = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(_mm512_abs_ps(self.0), _mm512_set1_ps(least));
+            let keep = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(_mm512_abs_ps(self.0), least.0);
             Self(_mm512_maskz_mov_ps(keep, self.0))
         }
     }

@@ -39,6 +39,12 @@ pub(in crate::cpu) trait Lanes: Copy {
     unsafe fn exp2_whole(self) -> Self;
     /// The largest lane; lanes are numbers.
     unsafe fn largest(self) -> f32;
+    /// `self` times two to the power of `whole`, whole numbers from -126 to 127.
+    #[inline(always)]
+    unsafe fn mul_power_of_two(self, whole: Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { self.mul(whole.exp2_whole()) }
+    }
     /// The sum of lanes that are each 0 or NaN: the one sum that no order changes.
     unsafe fn sum_of_zeros(self) -> f32;
     /// Prefetches the cache line at `at`, which need not exist.
@@ -64,14 +70,60 @@ pub(in crate::cpu) trait Lanes: Copy {
             }
         }
     }
-    /// Zero where the magnitude is below `least`.
+    /// The nearest bf16, ties away from zero, under the conditions of [`Self::store_bf16`].
     #[inline(always)]
-    unsafe fn at_least(self, least: f32) -> Self {
+    unsafe fn rounded_bf16(self) -> Self {
         let mut values = [0.0_f32; 16];
         // SAFETY: the caller's instructions; sixteen floats.
         unsafe {
             self.store(values.as_mut_ptr());
-            Self::load(values.map(|x| if x.abs() < least { 0.0 } else { x }).as_ptr())
+            Self::load(values.map(|x| f32::from_bits(x.to_bits().wrapping_add(0x8000) & 0xffff_0000)).as_ptr())
+        }
+    }
+    /// Lanes of this vector and the next, which are bf16, one of each in turn.
+    #[inline(always)]
+    unsafe fn store_bf16_pairs(self, next: Self, to: *mut u16) {
+        // SAFETY: the caller's. Rounding leaves a bf16 as it is.
+        unsafe { self.store_bf16::<true>(next, to) }
+    }
+    /// Pairs of bf16 apart: the first of each, and the second.
+    #[inline(always)]
+    unsafe fn load_bf16_pairs(from: *const u16) -> [Self; 2] {
+        // SAFETY: the caller's: 32 numbers.
+        unsafe {
+            let of = |number: usize| -> [f32; 16] {
+                std::array::from_fn(|lane| f32::from_bits(u32::from(*from.add(2 * lane + number)) << 16))
+            };
+            [Self::load(of(0).as_ptr()), Self::load(of(1).as_ptr())]
+        }
+    }
+    /// Lane `j` of vector `i` as lane `i` of vector `j`, whatever its bits.
+    #[inline(always)]
+    unsafe fn transpose(vectors: [Self; 16]) -> [Self; 16] {
+        let mut lanes = [[0.0_f32; 16]; 16];
+        // SAFETY: the caller's instructions; sixteen floats each.
+        unsafe {
+            for (vector, lanes) in vectors.into_iter().zip(&mut lanes) {
+                vector.store(lanes.as_mut_ptr());
+            }
+            std::array::from_fn(|lane| {
+                let column: [f32; 16] = std::array::from_fn(|vector| lanes[vector][lane]);
+                Self::load(column.as_ptr())
+            })
+        }
+    }
+    /// Zero where the magnitude is below that of `least`, which is not negative.
+    #[inline(always)]
+    unsafe fn at_least(self, least: Self) -> Self {
+        let mut values = [[0.0_f32; 16]; 2];
+        // SAFETY: the caller's instructions; sixteen floats each.
+        unsafe {
+            self.store(values[0].as_mut_ptr());
+            least.store(values[1].as_mut_ptr());
+            let [values, least] = values;
+            let kept: [f32; 16] =
+                std::array::from_fn(|lane| if values[lane].abs() < least[lane] { 0.0 } else { values[lane] });
+            Self::load(kept.as_ptr())
         }
     }
     /// Code `INPUT` of every four, plus [`bias_of`].

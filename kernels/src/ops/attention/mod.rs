@@ -8,11 +8,11 @@ mod tiles;
 pub use plan::AttentionPlan;
 
 use super::{cpu_table, f32_slice, slice};
-use crate::cpu::{AttentionCall, Cached};
+use crate::cpu::{AttentionCall, BlockScratch, Cached};
 use crate::launch::{self, AttentionShape, Element};
 use crate::pages::PAGE;
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
-use plan::OnGpu;
+use plan::{OnGpu, ROUNDED_TASK_QUERIES, TASK_QUERIES};
 use rayon::prelude::*;
 
 /// Softmax(q · kᵀ · scale) · v, each row over the positions up to its own, or over its whole sequence if the plan says so.
@@ -27,13 +27,16 @@ pub struct Attention<'a> {
     /// `[heads]` f32: a logit in each head's softmax that has no value, so that a row's weights sum to less than one. Of
     /// gpt-oss, after <https://arxiv.org/abs/2309.17453>.
     pub sinks: Option<&'a Tensor>,
+    /// On the CPU, by products of bf16, as AMX has them: faster there, with bits of its own. Rows that attend to later
+    /// positions are computed in f32 all the same.
+    pub rounded: bool,
 }
 
 impl<'a> Attention<'a> {
     /// Over all positions up to a row's own, without sinks.
     #[must_use]
     pub fn new(plan: &'a AttentionPlan, scale: f32) -> Self {
-        Self { plan, window: usize::MAX, scale, sinks: None }
+        Self { plan, window: usize::MAX, scale, sinks: None, rounded: false }
     }
 
     /// Attention of `q`, `[tokens, heads, head_dim]`, over caches as [`super::kv_store`] writes them; the result is like
@@ -137,16 +140,19 @@ impl CustomOp3 for Attention<'_> {
             head_dim,
             scale: self.scale,
         };
-        let tiles = self.plan.tiles(self.window)?;
-        AttentionPlan::tasks(tiles, kv_heads, heads / kv_heads, rayon::current_num_threads()).par_iter().for_each(
-            |(tile, task)| {
-                // SAFETY: the table was chosen by what this machine can run; tasks own disjoint queries.
-                #[allow(unsafe_code)]
-                unsafe {
-                    (table.attention)(&call, tile, task);
-                }
-            },
-        );
+        let (shape, threads) = ([kv_heads, heads / kv_heads], rayon::current_num_threads());
+        // SAFETY: the table was chosen by what this machine can run; tasks own disjoint queries.
+        #[allow(unsafe_code)]
+        if self.rounded && self.plan.ends().is_none() {
+            let tiles = self.plan.block_tiles(self.window)?;
+            let tasks = AttentionPlan::tasks(tiles, shape, ROUNDED_TASK_QUERIES, threads);
+            tasks.par_iter().for_each_init(BlockScratch::default, |scratch, (tile, task)| unsafe {
+                (table.bf16_attention)(&call, tile, task, scratch);
+            });
+        } else {
+            let tasks = AttentionPlan::tasks(self.plan.tiles(self.window)?, shape, TASK_QUERIES, threads);
+            tasks.par_iter().for_each(|(tile, task)| unsafe { (table.attention)(&call, tile, task) });
+        }
         Ok((CpuStorage::F32(out), Shape::from((tokens, heads, head_dim))))
     }
 

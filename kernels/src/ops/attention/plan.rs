@@ -1,7 +1,7 @@
 //! The pages that each row of a batch reads, and how the work is divided.
 
-use super::tiles::{TILE_ROWS, tiles};
-use crate::cpu::{Task, Tile};
+use super::tiles::{ROUNDED_TILE_ROWS, TILE_ROWS, block_tiles, tiles};
+use crate::cpu::{BlockVisit, Task, Tile, Visit};
 use crate::launch::{self, AttentionShape, Element};
 use crate::ops::cascade::{Cascade, Room};
 use crate::ops::{PerDevice, upload};
@@ -12,8 +12,11 @@ use std::sync::{Arc, OnceLock};
 /// Tasks for each thread: enough that threads end together, few enough that a page is not read by too many tasks.
 const TASKS_PER_THREAD: usize = 4;
 
-/// Queries of a task are a multiple of this, the most that share a loaded key, unless threads would have no task at all.
-const TASK_QUERIES: usize = 8;
+/// The most queries that share a loaded key.
+pub(super) const TASK_QUERIES: usize = 8;
+
+/// Queries of a product of bf16.
+pub(super) const ROUNDED_TASK_QUERIES: usize = 16;
 
 /// The plan of a step on a GPU, shared by all layers.
 #[derive(Debug)]
@@ -36,6 +39,31 @@ impl OnGpu {
     }
 }
 
+/// Tiles without a window, and with one.
+#[derive(Debug, Clone)]
+struct Tiles<V> {
+    whole: OnceLock<Vec<Tile<V>>>,
+    windowed: OnceLock<(usize, Vec<Tile<V>>)>,
+}
+
+impl<V> Default for Tiles<V> {
+    fn default() -> Self {
+        Self { whole: OnceLock::new(), windowed: OnceLock::new() }
+    }
+}
+
+impl<V> Tiles<V> {
+    /// Those of `window`, or without one, which `make` makes. All layers with a window have the same.
+    fn of(&self, window: Option<usize>, make: impl FnOnce(usize) -> Vec<Tile<V>>) -> Result<&[Tile<V>]> {
+        let Some(window) = window else { return Ok(self.whole.get_or_init(|| make(usize::MAX))) };
+        let (planned, tiles) = self.windowed.get_or_init(|| (window, make(window)));
+        if *planned != window {
+            bail!("attention: a window of {window}, in a plan for one of {planned}");
+        }
+        Ok(tiles)
+    }
+}
+
 /// The pages that each row reads. Adjacent sequences of the batch that share pages read them together.
 #[derive(Debug, Clone)]
 pub struct AttentionPlan {
@@ -43,9 +71,9 @@ pub struct AttentionPlan {
     pub(super) sequences: Vec<SequenceRows>,
     /// Where rows attend to later positions too: the end of each row's sequence.
     ends: Option<Vec<u32>>,
-    /// The work on the CPU, made when it is first needed: without a window, and with one.
-    tiles: OnceLock<Vec<Tile>>,
-    windowed: OnceLock<(usize, Vec<Tile>)>,
+    /// The work on the CPU, made when it is first needed.
+    tiles: Tiles<Visit>,
+    block_tiles: Tiles<BlockVisit>,
     on_gpu: PerDevice<OnGpu>,
 }
 
@@ -54,8 +82,8 @@ impl AttentionPlan {
     #[must_use]
     pub fn new(sequences: Vec<SequenceRows>) -> Self {
         let positions = sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|p| p as u32).collect();
-        let (tiles, windowed) = (OnceLock::new(), OnceLock::new());
-        Self { positions, sequences, ends: None, tiles, windowed, on_gpu: PerDevice::default() }
+        let (tiles, block_tiles) = (Tiles::default(), Tiles::default());
+        Self { positions, sequences, ends: None, tiles, block_tiles, on_gpu: PerDevice::default() }
     }
 
     /// As [`Self::new`], but rows attend to all of their sequence, before and behind them: a window counts on both sides.
@@ -78,17 +106,20 @@ impl AttentionPlan {
         self.ends.as_deref()
     }
 
-    /// The work on the CPU of layers whose rows attend to `window` positions at most. All such layers have one window.
-    pub(super) fn tiles(&self, window: usize) -> Result<&[Tile]> {
-        if self.is_within_window(window) {
-            return Ok(self.tiles.get_or_init(|| tiles(&self.sequences, usize::MAX, self.ends.is_some())));
-        }
-        let (planned, tiles) =
-            self.windowed.get_or_init(|| (window, tiles(&self.sequences, window, self.ends.is_some())));
-        if *planned != window {
-            bail!("attention: a window of {window}, in a plan for one of {planned}");
-        }
-        Ok(tiles)
+    /// The work on the CPU of layers whose rows attend to `window` positions at most.
+    pub(super) fn tiles(&self, window: usize) -> Result<&[Tile<Visit>]> {
+        let later = self.ends.is_some();
+        self.tiles.of(self.effective(window), |window| tiles(&self.sequences, window, later))
+    }
+
+    /// The same by blocks of pages; of rows that attend to no later position.
+    pub(super) fn block_tiles(&self, window: usize) -> Result<&[Tile<BlockVisit>]> {
+        self.block_tiles.of(self.effective(window), |window| block_tiles(&self.sequences, window))
+    }
+
+    /// `window`, where it keeps some row from a position.
+    fn effective(&self, window: usize) -> Option<usize> {
+        (!self.is_within_window(window)).then_some(window)
     }
 
     /// Whether no row is kept from a position by a window of `window` positions.
@@ -140,23 +171,26 @@ impl AttentionPlan {
     }
 
     /// Pages read by the kernel, per KV head and layer without a window: a page that rows share counts once. Of a plan that
-    /// was used on a GPU, the pages read there.
+    /// was used on a GPU, or by products of bf16, the pages read there.
     #[must_use]
     pub fn page_reads(&self) -> usize {
-        match self.on_gpu.any() {
-            Some(on_gpu) => on_gpu.cascade.page_reads(),
-            None => {
-                let read = |tile: &Tile| tile.visits.iter().filter(|visit| visit.page != NO_PAGE as usize).count();
-                self.tiles(usize::MAX).map_or(0, |tiles| tiles.iter().map(read).sum())
-            }
+        if let Some(on_gpu) = self.on_gpu.any() {
+            return on_gpu.cascade.page_reads();
         }
+        if let Some(tiles) = self.block_tiles.whole.get() {
+            let pages = tiles.iter().flat_map(|tile| &tile.visits).flat_map(|visit| visit.pages);
+            return pages.filter(|&page| page != NO_PAGE).count();
+        }
+        let tiles = self.tiles(usize::MAX).unwrap_or_default();
+        tiles.iter().flat_map(|tile| &tile.visits).filter(|visit| visit.page != NO_PAGE as usize).count()
     }
 
     /// Pages that the tiles of the CPU would read if sequences shared none.
     #[must_use]
     pub fn page_reads_unshared(&self) -> usize {
+        let rows = if self.block_tiles.whole.get().is_some() { ROUNDED_TILE_ROWS } else { TILE_ROWS };
         let reads = |s: &SequenceRows| {
-            let ends = (0..s.len).step_by(TILE_ROWS).map(|done| s.start + s.len.min(done + TILE_ROWS));
+            let ends = (0..s.len).step_by(rows).map(|done| s.start + s.len.min(done + rows));
             ends.map(|end| end.div_ceil(PAGE)).sum::<usize>()
         };
         self.sequences.iter().map(reads).sum()
@@ -173,12 +207,18 @@ impl AttentionPlan {
 
     /// The tasks of a layer with `kv_heads` KV heads and `group` query heads of each. Where there are few tiles (decoding),
     /// the queries of a tile are divided: each part reads the tile's pages again, and no result changes.
-    pub(super) fn tasks(tiles: &[Tile], kv_heads: usize, group: usize, threads: usize) -> Vec<(&Tile, Task)> {
+    /// Parts are a multiple of `multiple` queries, unless threads would have no task.
+    pub(super) fn tasks<V>(
+        tiles: &[Tile<V>],
+        [kv_heads, group]: [usize; 2],
+        multiple: usize,
+        threads: usize,
+    ) -> Vec<(&Tile<V>, Task)> {
         let whole = (tiles.len() * kv_heads).max(1);
         let mut tasks = Vec::new();
         for tile in tiles {
             let all = tile.rows.len() * group;
-            let even = all.div_ceil((TASKS_PER_THREAD * threads).div_ceil(whole)).next_multiple_of(TASK_QUERIES);
+            let even = all.div_ceil((TASKS_PER_THREAD * threads).div_ceil(whole)).next_multiple_of(multiple);
             let size = if whole < threads { even.min(all.div_ceil(threads.div_ceil(whole))) } else { even };
             for kv_head in 0..kv_heads {
                 let part = |first: usize| Task { kv_head, queries: first..(first + size).min(all) };
@@ -197,10 +237,10 @@ mod tests {
     /// The tasks of one layer: for each KV head, the queries of each tile once. Their sizes are returned.
     fn sizes(plan: &AttentionPlan, kv_heads: usize, group: usize, threads: usize) -> Vec<usize> {
         let tiles = plan.tiles(usize::MAX).unwrap();
-        let tasks = AttentionPlan::tasks(tiles, kv_heads, group, threads);
+        let tasks = AttentionPlan::tasks(tiles, [kv_heads, group], TASK_QUERIES, threads);
         for tile in tiles {
             for kv_head in 0..kv_heads {
-                let of = |(other, task): &&(&Tile, Task)| std::ptr::eq(*other, tile) && task.kv_head == kv_head;
+                let of = |(other, task): &&(&Tile<Visit>, Task)| std::ptr::eq(*other, tile) && task.kv_head == kv_head;
                 let covered: Vec<usize> = tasks.iter().filter(of).flat_map(|(_, task)| task.queries.clone()).collect();
                 assert_eq!(covered, (0..tile.rows.len() * group).collect::<Vec<_>>());
             }
@@ -222,6 +262,6 @@ mod tests {
         assert_eq!(sizes(&one, 2, 7, 16), [1; 14]);
         let prompt = AttentionPlan::new(vec![SequenceRows { start: 0, len: 512, pages: (0..32).collect() }]);
         assert_eq!(sizes(&prompt, 3, 3, 2), [96; 48]);
-        assert!(AttentionPlan::tasks(&[], 3, 3, 2).is_empty());
+        assert!(AttentionPlan::tasks::<Visit>(&[], [3, 3], TASK_QUERIES, 2).is_empty());
     }
 }

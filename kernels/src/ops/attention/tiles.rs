@@ -1,11 +1,14 @@
 //! Tiles of the CPU: the rows that read a page together, and the pages they read.
 
-use crate::cpu::{Tile, Visit};
-use crate::pages::{PAGE, SequenceRows};
+use crate::cpu::{BLOCK_PAGES, BlockVisit, Tile, Visit};
+use crate::pages::{NO_PAGE, PAGE, SequenceRows};
 use std::ops::Range;
 
 /// Rows of a tile: enough to read a page for many, few enough that their running sums stay in L2.
 pub(super) const TILE_ROWS: usize = 32;
+
+/// The same where pages are rounded to bf16, which costs as much as the products of many queries.
+pub(super) const ROUNDED_TILE_ROWS: usize = 64;
 
 /// One sequence's rows of a tile.
 struct RowRun<'a> {
@@ -17,7 +20,34 @@ struct RowRun<'a> {
 
 /// Tiles of the rows of `sequences`, one after the other, each row over the last `window` positions up to its own; with
 /// `later`, also over as many from its own on.
-pub(super) fn tiles(sequences: &[SequenceRows], window: usize, later: bool) -> Vec<Tile> {
+pub(super) fn tiles(sequences: &[SequenceRows], window: usize, later: bool) -> Vec<Tile<Visit>> {
+    let visits = |runs: &[RowRun<'_>]| {
+        let visit = |(index, [page]): (usize, [u32; 1]), rows| Visit { page: page as usize, start: index * PAGE, rows };
+        visits(runs, visit)
+    };
+    run_tiles(sequences, window, later, TILE_ROWS)
+        .iter()
+        .map(|runs| Tile { rows: rows(runs), visits: visits(runs) })
+        .collect()
+}
+
+/// The same, each row over the last `window` positions up to its own, by blocks of pages.
+pub(super) fn block_tiles(sequences: &[SequenceRows], window: usize) -> Vec<Tile<BlockVisit>> {
+    let visits = |runs: &[RowRun<'_>]| {
+        let visit = |(index, pages): (usize, [u32; BLOCK_PAGES]), rows| BlockVisit { pages, start: index * PAGE, rows };
+        visits(runs, visit)
+    };
+    let tiles = run_tiles(sequences, window, false, ROUNDED_TILE_ROWS);
+    tiles.iter().map(|runs| Tile { rows: rows(runs), visits: visits(runs) }).collect()
+}
+
+/// The rows of a tile.
+fn rows(runs: &[RowRun<'_>]) -> Range<usize> {
+    runs[0].rows.start..runs[runs.len() - 1].rows.end
+}
+
+/// The runs of each tile, of up to `most` rows.
+fn run_tiles(sequences: &[SequenceRows], window: usize, later: bool, most: usize) -> Vec<Vec<RowRun<'_>>> {
     let mut tiles = Vec::new();
     let mut runs: Vec<RowRun<'_>> = Vec::new();
     let mut row = 0;
@@ -25,7 +55,7 @@ pub(super) fn tiles(sequences: &[SequenceRows], window: usize, later: bool) -> V
         let mut done = 0;
         while done < sequence.len {
             let open = runs.last().map_or(0, |last| last.rows.end - runs[0].rows.start);
-            let take = (sequence.len - done).min(TILE_ROWS);
+            let take = (sequence.len - done).min(most);
             let first = sequence.start + done;
             let latest = match later {
                 true => (first + take - 1).saturating_add(window).min(sequence.start + sequence.len),
@@ -37,37 +67,42 @@ pub(super) fn tiles(sequences: &[SequenceRows], window: usize, later: bool) -> V
                 let common = other.pages.start.max(pages.start);
                 common < pages.end.min(other.pages.end) && other.sequence.pages[common] == sequence.pages[common]
             };
-            let joins = open > 0 && open + sequence.len <= TILE_ROWS && shares(&runs[0]);
+            let joins = open > 0 && open + sequence.len <= most && shares(&runs[0]);
             if open > 0 && !joins {
-                tiles.push(close(&mut runs));
+                tiles.push(std::mem::take(&mut runs));
             }
             runs.push(RowRun { sequence, rows: row..row + take, pages });
             row += take;
             done += take;
         }
     }
-    if !runs.is_empty() {
-        tiles.push(close(&mut runs));
-    }
+    tiles.extend((!runs.is_empty()).then_some(runs));
     tiles
 }
 
-fn close(runs: &mut Vec<RowRun<'_>>) -> Tile {
-    let rows = runs[0].rows.start..runs[runs.len() - 1].rows.end;
-    let mut visits: Vec<Visit> = Vec::new();
-    let first = runs.iter().map(|run| run.pages.start).min().unwrap_or(0);
-    for index in first..runs.iter().map(|run| run.pages.end).max().unwrap_or(0) {
-        let level = visits.len();
-        for run in runs.iter().filter(|run| run.pages.contains(&index)) {
-            let page = run.sequence.pages[index] as usize;
-            match visits[level..].last_mut() {
-                Some(visit) if visit.page == page && visit.rows.end == run.rows.start => {
-                    visit.rows.end = run.rows.end;
+/// What the runs of a tile read, `N` pages at a time, in the order of positions: the first page's index and the pages,
+/// [`NO_PAGE`] where a run reads none, once for neighbouring runs that read the same.
+fn visits<V, const N: usize>(runs: &[RowRun<'_>], visit: impl Fn((usize, [u32; N]), Range<usize>) -> V) -> Vec<V> {
+    let first = runs.iter().map(|run| run.pages.start).min().unwrap_or(0) / N * N;
+    let end = runs.iter().map(|run| run.pages.end).max().unwrap_or(0);
+    let mut all = Vec::new();
+    for index in (first..end).step_by(N) {
+        let mut open: Option<([u32; N], Range<usize>)> = None;
+        for run in runs {
+            let page = |at: usize| if run.pages.contains(&at) { run.sequence.pages[at] } else { NO_PAGE };
+            let pages: [u32; N] = std::array::from_fn(|number| page(index + number));
+            if pages == [NO_PAGE; N] {
+                continue;
+            }
+            match &mut open {
+                Some((same, rows)) if *same == pages && rows.end == run.rows.start => rows.end = run.rows.end,
+                _ => {
+                    let done = open.replace((pages, run.rows.clone()));
+                    all.extend(done.map(|(pages, rows)| visit((index, pages), rows)));
                 }
-                _ => visits.push(Visit { page, start: index * PAGE, rows: run.rows.clone() }),
             }
         }
+        all.extend(open.map(|(pages, rows)| visit((index, pages), rows)));
     }
-    runs.clear();
-    Tile { rows, visits }
+    all
 }

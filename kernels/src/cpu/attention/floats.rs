@@ -1,60 +1,12 @@
 //! Attention over pages, several rows at a time, with an online softmax in f32.
 
-use super::cached::Cached;
-use super::lanes::{self, Lanes, exp};
+use super::{AttentionCall, Task, Tile, Visit};
+use crate::cpu::lanes::{self, Lanes, exp};
 use crate::pages::PAGE;
 use std::ops::Range;
 
 /// Most queries that share a page's loaded keys.
 const BLOCK: usize = 8;
-
-/// Rows of one task, and the pages they read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Tile {
-    /// Rows of the batch.
-    pub rows: Range<usize>,
-    /// In the order of positions, for every row.
-    pub visits: Vec<Visit>,
-}
-
-/// One page, read once for the rows that share it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Visit {
-    /// Number of the page in the cache.
-    pub page: usize,
-    /// Position of the page's first token.
-    pub start: usize,
-    /// Rows of the batch that attend to it, within the tile's.
-    pub rows: Range<usize>,
-}
-
-/// The operands of attention.
-pub(crate) struct AttentionCall<'a> {
-    /// `[tokens, heads, head_dim]`
-    pub q: &'a [f32],
-    /// `[pages, kv_heads, head_dim, PAGE]`
-    pub k: Cached<'a>,
-    /// `[pages, kv_heads, PAGE, head_dim]`
-    pub v: Cached<'a>,
-    /// `[tokens, heads, head_dim]`; tasks write disjoint queries
-    pub out: *mut f32,
-    /// Position of each row; it attends to positions up to its own, or also to later ones.
-    pub positions: &'a [u32],
-    /// Positions that a row attends to at most, the latest ones; on each side, its own counted in both, where it attends to
-    /// later ones.
-    pub window: usize,
-    /// Where rows attend to later positions: the end of each row's sequence.
-    pub ends: Option<&'a [u32]>,
-    /// `[heads]`, a logit in each softmax's sum that has no value.
-    pub sinks: Option<&'a [f32]>,
-    pub heads: usize,
-    pub kv_heads: usize,
-    pub head_dim: usize,
-    pub scale: f32,
-}
-
-// SAFETY: `out` is only written through `run`, whose tasks own disjoint queries.
-unsafe impl Sync for AttentionCall<'_> {}
 
 /// The online softmax of some queries; of each its maximum, sixteen sums (key `j` of a page adds to sum `j`), and
 /// `head_dim` weighted values.
@@ -67,14 +19,6 @@ struct Running<'a> {
 /// Scores of a block's queries against the keys of a page, then their weights.
 type Scores = [[f32; PAGE]; BLOCK];
 
-/// A tile's queries: its rows, each with the query heads of one KV head. A task has some of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Task {
-    pub kv_head: usize,
-    /// Of `rows * heads / kv_heads`; the heads of a row are neighbours.
-    pub queries: Range<usize>,
-}
-
 /// Attention of a task's queries. A page is widened once for all of them. A key is loaded once
 /// for up to `KEYS` queries (at most [`BLOCK`]), a query's number once for `PAGES` pages (1 or 2), a value for up to `VALUES`
 /// queries (1, 2 or 4): as many as fit the registers. A query's result does not depend on the others of its task.
@@ -83,24 +27,16 @@ pub(crate) struct Task {
 /// The instructions of `L` exist; slices have the shapes stated; `head_dim` is a multiple of 16; no other task has
 /// these queries of this tile.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const VALUES: usize>(
+pub(in crate::cpu) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const VALUES: usize>(
     call: &AttentionCall<'_>,
-    tile: &Tile,
+    tile: &Tile<Visit>,
     Task { kv_head, queries }: &Task,
 ) {
     let (group, dim) = (call.heads / call.kv_heads, call.head_dim);
     let row = |query: usize| tile.rows.start + query / group;
-    let offset = |query: usize| (row(query) * call.heads + kv_head * group + query % group) * dim;
-    let plane = |visit: &Visit| {
-        let first = (visit.page * call.kv_heads + kv_head) * PAGE * dim;
-        first..first + PAGE * dim
-    };
-    let keys_of = |query: usize| {
-        let at = call.positions[row(query)] as usize;
-        let end = call.ends.map_or(at + 1, |ends| at.saturating_add(call.window).min(ends[row(query)] as usize));
-        (at + 1).saturating_sub(call.window)..end
-    };
-    let attended: Vec<Range<usize>> = queries.clone().map(keys_of).collect();
+    let offset = |query: usize| call.offset(row(query), *kv_head, query % group);
+    let plane = |visit: &Visit| call.plane(visit.page, *kv_head);
+    let attended: Vec<Range<usize>> = queries.clone().map(|query| call.attended(row(query))).collect();
     let mut q = Vec::with_capacity(queries.len() * dim);
     for query in queries.clone() {
         // Scaled once here, not at each key's score.
