@@ -36,9 +36,9 @@ corpus() {
 # are not those of table 1.
 figure3() { table figure3 madam-rag-figure-3 ramdocs=ram100.jsonl --reuse $debate; }
 
-# Of the first 20 and the first 10 questions of RAMDocs that qualify, all three or four variants.
-figure4a() { table figure4 madam-rag-figure-4a imbalance=imbalance.jsonl --limit 60; }
-figure4b() { table figure4 madam-rag-figure-4b misinfo=misinfo.jsonl --limit 40; }
+# Every question of RAMDocs that qualifies, in three or four variants.
+figure4a() { table figure4 madam-rag-figure-4a imbalance=imbalance.jsonl; }
+figure4b() { table figure4 madam-rag-figure-4b misinfo=misinfo.jsonl; }
 
 for step in ${STEPS:-debate qacc corpus figure3 figure4a figure4b}; do
   case $step in
