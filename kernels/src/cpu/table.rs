@@ -219,7 +219,7 @@ static AVX_VNNI: Table = avx_vnni::TABLE;
 static NEON: Table = neon::TABLE;
 #[cfg(target_arch = "x86_64")]
 static AVX512: Table = avx512::TABLE;
-/// AVX-512's, with int8 products by tiles.
+/// AVX-512's, with products of int8 and of bf16, and attention of bf16, by tiles.
 #[cfg(target_arch = "x86_64")]
 pub(super) static AMX: Table = with_tiles::TABLE;
 
