@@ -81,11 +81,13 @@ def header(data):
 
 
 def weights(random, name, elements, kind):
-    """The bytes of a tensor: norms are 1, biases 0."""
+    """The bytes of a tensor: norms and factors of layers are 1, biases 0; of Gemma 4's pairs of a head a quarter turns."""
     if kind not in BLOCKS:
         sys.exit(f"{name}: no random weights of type {kind} of GGML")
     block, size, places = BLOCKS[kind]
-    if name.endswith("_norm.weight") or name.endswith(".bias"):
+    if name == "rope_freqs.weight":
+        return np.where(np.arange(elements) < elements // 4, 1, 1e30).astype(np.float32).tobytes()
+    if name.endswith("_norm.weight") or name.endswith("layer_output_scale.weight") or name.endswith(".bias"):
         return np.full(elements, 0 if name.endswith(".bias") else 1, np.float32 if kind == 0 else np.float16).tobytes()
     if not places:
         numbers = random.standard_normal(elements, dtype=np.float32) * 0.02

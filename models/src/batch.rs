@@ -1,7 +1,8 @@
 //! One step's work, flat: the new tokens of many sequences, side by side, without padding.
 
+use crate::kv::PageGroups;
 use moot_kernels::ops::kv_store::Slots;
-use moot_kernels::{AttentionPlan, PAGE, SequenceRows, StateRows};
+use moot_kernels::{AttentionPlan, NO_PAGE, PAGE, SequenceRows, StateRows};
 
 /// The input of one [`crate::Decoder::forward`].
 #[derive(Debug, Clone)]
@@ -35,6 +36,20 @@ impl Table {
         let slots = sequences.iter().flat_map(|s| (s.start..s.start + s.len).map(move |p| slot(&s.pages, p))).collect();
         Self { plan: plan(sequences), slots: Slots::new(slots) }
     }
+
+    /// As the table of a batch with `plan`, with `rows` alone and no slots.
+    fn of_rows(plan: &AttentionPlan, rows: &[u32]) -> Self {
+        Self { plan: AttentionPlan::new(plan.sequences_of_rows(rows)), slots: Slots::new(Vec::new()) }
+    }
+}
+
+/// `sequences` with the pages of one layer, where `share` layers share a place in each page.
+fn of_layers(mut sequences: Vec<SequenceRows>, share: usize) -> Vec<SequenceRows> {
+    if share > 1 {
+        let pages = sequences.iter_mut().flat_map(|sequence| &mut sequence.pages);
+        pages.filter(|page| **page != NO_PAGE).for_each(|page| *page *= share as u32);
+    }
+    sequences
 }
 
 impl Batch {
@@ -42,16 +57,27 @@ impl Batch {
     /// attention then reads these pages once for all of them.
     #[must_use]
     pub fn new(tokens: Vec<u32>, sequences: Vec<SequenceRows>, logit_rows: Vec<u32>) -> Self {
-        Self::in_groups(tokens, vec![sequences], logit_rows)
+        let lens: Vec<usize> = sequences.iter().map(|s| s.len).collect();
+        debug_assert_eq!(tokens.len(), lens.iter().sum::<usize>());
+        let tables = vec![Table::new(sequences, AttentionPlan::new)];
+        Self { tokens, tables, logit_rows, lens, states: Vec::new(), of_prompts: false }
     }
 
-    /// As [`Self::new`], of a cache with several [`crate::PageGroups`]: the sequences with their pages of each group, at
-    /// least of one.
+    /// As [`Self::new`], of a cache of `groups`: `sequences` has for each group, at least for one, the sequences with their
+    /// pages of it.
     #[must_use]
-    pub fn in_groups(tokens: Vec<u32>, groups: Vec<Vec<SequenceRows>>, logit_rows: Vec<u32>) -> Self {
-        let lens: Vec<usize> = groups[0].iter().map(|s| s.len).collect();
+    pub fn in_groups(
+        tokens: Vec<u32>,
+        sequences: Vec<Vec<SequenceRows>>,
+        logit_rows: Vec<u32>,
+        groups: &PageGroups,
+    ) -> Self {
+        let lens: Vec<usize> = sequences[0].iter().map(|s| s.len).collect();
         debug_assert_eq!(tokens.len(), lens.iter().sum::<usize>());
-        let tables = groups.into_iter().map(|sequences| Table::new(sequences, AttentionPlan::new)).collect();
+        let table = |(group, sequences): (usize, Vec<SequenceRows>)| {
+            Table::new(of_layers(sequences, groups.share(group)), AttentionPlan::new)
+        };
+        let tables = sequences.into_iter().enumerate().map(table).collect();
         Self { tokens, tables, logit_rows, lens, states: Vec::new(), of_prompts: false }
     }
 
@@ -67,6 +93,19 @@ impl Batch {
     #[must_use]
     pub fn with_states(self, states: Vec<StateRows>) -> Self {
         Self { states, ..self }
+    }
+
+    /// The rows whose logits are wanted, in their order, for layers that attend to what is stored already and store nothing.
+    pub(crate) fn of_wanted(&self) -> Self {
+        let tables = self.tables.iter().map(|table| Table::of_rows(&table.plan, &self.logit_rows)).collect();
+        Self {
+            tokens: self.logit_rows.iter().map(|&row| self.tokens[row as usize]).collect(),
+            tables,
+            logit_rows: (0..self.logit_rows.len() as u32).collect(),
+            lens: Vec::new(),
+            states: Vec::new(),
+            of_prompts: self.of_prompts,
+        }
     }
 
     /// Number of tokens.

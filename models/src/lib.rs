@@ -47,6 +47,7 @@ pub use model::Model;
 pub use moot_kernels as kernels;
 pub use moot_kernels::{PAGE, SequenceRows, StateRows};
 pub use spec::{
-    Bias, ContextLimit, DecoderSpec, DenseLayers, ExpertTensors, Experts, LayerKind, Layout, NormNames, NormWeights,
-    Norms, Output, Projections, QkNorm, QkRows, QueryScaling, Recurrence, Rope, RopeScaling, Rotation, Scoring,
+    Bias, ContextLimit, DecoderSpec, DenseLayers, ExpertTensors, Experts, Heads, LayerInputs, LayerKind, Layout,
+    NormNames, NormWeights, Norms, Output, Projections, QkNorm, QkRows, QueryScaling, Recurrence, Rope, RopeScaling,
+    Rotation, Scoring, Values, WindowHeads,
 };

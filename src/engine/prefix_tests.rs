@@ -5,9 +5,9 @@ use moot_models::{PAGE, PageGroups};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-const ONE: PageGroups = PageGroups { layers: 2, full: 1, windowed: 0, window: usize::MAX };
+const ONE: PageGroups = PageGroups { places: 2, full: 1, windowed: 0, window: usize::MAX, shares: [1, 1] };
 /// A window reaches two pages before its own.
-const WINDOWED: PageGroups = PageGroups { layers: 1, full: 1, windowed: 2, window: 2 * PAGE + 1 };
+const WINDOWED: PageGroups = PageGroups { places: 1, full: 1, windowed: 2, window: 2 * PAGE + 1, shares: [1, 1] };
 
 fn tokens(n: u32) -> PageTokens {
     [n; PAGE]

@@ -94,7 +94,7 @@ fn pass(
     let Packed { tokens, rows, states, sampled, scored } = packed;
     // Rows to sample from first: their logits are those of the whole tensor where nothing is scored.
     let needed = sampled.iter().flat_map(|(_, rows)| rows.clone()).chain(scored).collect();
-    let batch = Batch::in_groups(tokens, rows, needed).with_states(states);
+    let batch = Batch::in_groups(tokens, rows, needed, scheduler.groups()).with_states(states);
     let batch = if of_prompts { batch.of_prompts() } else { batch };
     let sampling: Vec<(usize, usize)> = sampled.into_iter().map(|(sequence, rows)| (sequence, rows.count())).collect();
     let mut scores = Vec::new();

@@ -116,6 +116,11 @@ impl Scheduler {
         Self { limits, tree, waiting: VecDeque::new(), running: Vec::new(), step: 0, last_prefill: 0 }
     }
 
+    /// The groups of layers that pages are of.
+    pub(super) fn groups(&self) -> &PageGroups {
+        &self.limits.groups
+    }
+
     /// As [`Limits::check`].
     pub(super) fn check(&self, request: &Request) -> Result<()> {
         self.limits.check(request)

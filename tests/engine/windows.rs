@@ -14,9 +14,10 @@ use std::path::Path;
 const WINDOW: usize = 36;
 const PREFIX: usize = 12 * PAGE;
 
-/// Four layers of six with a window, six of six, and three of five with attention sinks and experts.
-const KINDS: [(&str, fn() -> Value, [usize; 2]); 3] =
-    [("some", some, [1, 2]), ("all", all, [0, 1]), ("sinks", sinks, [2, 3])];
+/// Four layers of six with a window, six of six, three of five with attention sinks and experts, and four of six whose heads
+/// are half as wide, before two layers without keys and values.
+const KINDS: [(&str, fn() -> Value, [usize; 2]); 4] =
+    [("some", some, [1, 2]), ("all", all, [0, 1]), ("sinks", sinks, [2, 3]), ("shared", shared, [1, 1])];
 
 fn some() -> Value {
     json!({
@@ -40,6 +41,16 @@ fn sinks() -> Value {
         "quantization_config": { "quant_method": "mxfp4" }, "tie_word_embeddings": false,
         "rope_scaling": { "rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 128,
             "beta_fast": 32.0, "beta_slow": 1.0, "truncate": false },
+    })
+}
+
+fn shared() -> Value {
+    let (window, full) = ("sliding_attention", "full_attention");
+    json!({
+        "model_type": "gemma4_text", "num_hidden_layers": 8, "intermediate_size": 96, "rms_norm_eps": 1e-6,
+        "hidden_activation": "gelu_pytorch_tanh", "global_head_dim": 32, "tie_word_embeddings": true,
+        "num_kv_shared_layers": 2, "use_double_wide_mlp": true, "hidden_size_per_layer_input": 32,
+        "final_logit_softcapping": 30.0, "layer_types": [window, window, full, window, window, full, window, full],
     })
 }
 
@@ -256,7 +267,8 @@ fn what_siblings_share_is_reserved_once() {
 #[test]
 fn groups_hold_the_positions_that_they_say() {
     for (full, windowed) in [(1, 0), (1, 2), (0, 1), (2, 1)] {
-        let groups = PageGroups { layers: 1, full, windowed, window: if windowed == 0 { usize::MAX } else { WINDOW } };
+        let window = if windowed == 0 { usize::MAX } else { WINDOW };
+        let groups = PageGroups { places: 1, full, windowed, window, shares: [1, 1] };
         for pages in (full + windowed)..60 {
             let positions = groups.positions(pages, 64).min(4096);
             assert!(positions.is_multiple_of(PAGE), "{groups:?}");

@@ -5,6 +5,7 @@ pub mod attention;
 pub mod best;
 pub mod bidirectional;
 pub mod blocks;
+pub mod cap;
 pub mod cascade;
 pub mod delta_net;
 pub mod exact_linear;

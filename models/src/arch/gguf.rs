@@ -4,7 +4,7 @@ use super::rope;
 use crate::error::Result;
 use crate::spec::{
     Bias, ContextLimit, DecoderSpec, Experts, LayerKind, Layout, Norms, Output, QkNorm, QueryScaling, RopeScaling,
-    Scoring,
+    Scoring, Values,
 };
 use crate::weights::Metadata;
 use moot_kernels::Gate;
@@ -62,6 +62,17 @@ pub(super) fn with_scored_experts(
 
 /// The fields of [`partly_rotated`]; `width` names that of the feed-forward's width.
 fn fields(metadata: &Metadata, architecture: &'static str, width: &str) -> Result<DecoderSpec> {
+    let kv_heads = kv_heads(metadata, &format!("{architecture}.attention.head_count_kv"))?;
+    with_kv_heads(metadata, architecture, width, kv_heads)
+}
+
+/// As [`fields`], of an architecture whose key and value heads are `kv_heads`, or as many as query heads.
+pub(super) fn with_kv_heads(
+    metadata: &Metadata,
+    architecture: &'static str,
+    width: &str,
+    kv_heads: Option<usize>,
+) -> Result<DecoderSpec> {
     let field = |name: &str| format!("{architecture}.{name}");
     let heads = metadata.usize(&field("attention.head_count"))?;
     let hidden = metadata.usize(&field("embedding_length"))?;
@@ -83,15 +94,24 @@ fn fields(metadata: &Metadata, architecture: &'static str, width: &str) -> Resul
                 .wrong(&field("rope.scaling.type"), "\"yarn\", whose context attention.temperature_scale needs")),
         });
     let query_scaling = query_scaling.transpose()?;
+    // A number, or one for each layer.
+    let widths = metadata.optional_usizes(&field(width))?.unwrap_or_default();
+    let intermediate = match widths.first() {
+        Some(&first) => first,
+        None => metadata.usize(&field(width))?,
+    };
     let mut spec = DecoderSpec {
         architecture,
         vocab: 0,
         hidden,
         layers: metadata.usize(&field("block_count"))?,
         heads,
-        kv_heads: kv_heads(metadata, &field("attention.head_count_kv"))?.unwrap_or(heads),
+        kv_heads: kv_heads.unwrap_or(heads),
         head_dim,
-        intermediate: metadata.usize(&field(width))?,
+        window_heads: None,
+        shared_kv_layers: 0,
+        widths,
+        intermediate,
         experts: None,
         context: metadata.usize(&field("context_length"))?,
         limit: ContextLimit::Trained,
@@ -113,6 +133,10 @@ fn fields(metadata: &Metadata, architecture: &'static str, width: &str) -> Resul
         rope,
         bias: Bias::None,
         qk_norm: QkNorm::None,
+        values: Values::Projected,
+        layer_inputs: None,
+        layer_scales: false,
+        logit_cap: None,
         output: Output::Own,
         layout: Layout::PLAIN,
         prediction_blocks: 0,

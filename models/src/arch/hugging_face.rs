@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::rope;
 use crate::error::Result;
-use crate::spec::{Bias, ContextLimit, DecoderSpec, Experts, LayerKind, Layout, Norms, Output, QkNorm};
+use crate::spec::{Bias, ContextLimit, DecoderSpec, Experts, LayerKind, Layout, Norms, Output, QkNorm, Values};
 use moot_kernels::Gate;
 use serde_json::Value;
 
@@ -102,6 +102,9 @@ fn fields(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
         heads,
         kv_heads: config.optional_usize("num_key_value_heads")?.unwrap_or(heads),
         head_dim,
+        window_heads: None,
+        shared_kv_layers: 0,
+        widths: Vec::new(),
         intermediate: config.usize(width)?,
         experts: None,
         context,
@@ -124,6 +127,10 @@ fn fields(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
         rope,
         bias: Bias::None,
         qk_norm: QkNorm::None,
+        values: Values::Projected,
+        layer_inputs: None,
+        layer_scales: false,
+        logit_cap: None,
         output: if config.flag("tie_word_embeddings")? { Output::Tied } else { Output::Own },
         layout: Layout::PLAIN,
         prediction_blocks: 0,

@@ -1,7 +1,9 @@
 //! Architectures: one short file and one row each, from a file's fields to a [`DecoderSpec`].
 
+mod check;
 mod config;
 mod gemma3;
+mod gemma4;
 mod gguf;
 mod glm4;
 mod gpt_oss;
@@ -26,15 +28,14 @@ mod row;
 mod smollm3;
 pub mod tensors;
 
+use check::check;
 pub use config::Config;
 pub use row::Arch;
 
 use crate::error::{ModelError, Result};
-use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Output, QueryScaling, Recurrence};
+use crate::spec::{Bias, DecoderSpec, ExpertTensors, Output, Values};
 use crate::weights::{Gguf, Weights};
-use moot_kernels::ops::delta_net::DeltaShape;
-use moot_kernels::ops::short_conv::ConvShape;
-use names::{BlockTensor, Inner, Name, Naming};
+use names::{BlockTensor, Folder, Inner, Name, Naming};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -48,6 +49,7 @@ pub const ARCHS: &[Arch] = &[
     qwen3moe::ARCH,
     phi3::ARCH,
     gemma3::ARCH,
+    gemma4::ARCH,
     smollm3::ARCH,
     qwen35::ARCH,
     qwen35moe::ARCH,
@@ -149,19 +151,32 @@ pub fn spec_of_config(config: &Config) -> Result<DecoderSpec> {
     Ok(spec)
 }
 
-/// `model_type` of models that take images too, and that of their text, whose fields are in `text_config`.
-const WITH_IMAGES: &[(&str, &str)] = &[("qwen3_5", "qwen3_5_text"), ("qwen3_5_moe", "qwen3_5_moe_text")];
+/// Models that take images too: their `model_type`, that of their `text_config`, and that of the row that reads it.
+const WITH_IMAGES: &[(&str, &str, &str)] = &[
+    ("qwen3_5", "qwen3_5_text", "qwen3_5_text"),
+    ("qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_moe_text"),
+    ("gemma4", "gemma4_text", "gemma4_text"),
+    ("gemma4_unified", "gemma4_unified_text", "gemma4_text"),
+];
+
+/// Beginnings of the names of tensors that only images and sounds need.
+const OF_IMAGES: [&str; 6] = [
+    "model.visual.",
+    "model.vision_tower.",
+    "model.vision_embedder.",
+    "model.embed_vision.",
+    "model.audio_tower.",
+    "model.embed_audio.",
+];
 
 fn of_config(config: &Config) -> Result<DecoderSpec> {
     let row = |name: &str| ARCHS.iter().find(|arch| arch.model_type == name);
-    let with_images = WITH_IMAGES.iter().filter_map(|(name, text)| Some((*name, (row(text)?, true))));
-    let rows = ARCHS.iter().map(|arch| (arch.model_type, (arch, false))).chain(with_images);
+    let with_images = WITH_IMAGES.iter().filter_map(|(name, text, of)| Some((*name, (row(of)?, Some(*text)))));
+    let rows = ARCHS.iter().map(|arch| (arch.model_type, (arch, None))).chain(with_images);
     let (arch, nested) = find(config.path(), config.str("model_type")?, rows)?;
-    if !nested {
-        return (arch.from_config)(config);
-    }
+    let Some(expected) = nested else { return (arch.from_config)(config) };
     let text = config.section("text_config")?.ok_or_else(|| config.wrong("text_config", "a JSON object"))?;
-    text.refuse("model_type", |value| value == arch.model_type, &format!("\"{}\"", arch.model_type))?;
+    text.refuse("model_type", |value| value == expected, &format!("\"{expected}\""))?;
     let mut spec = (arch.from_config)(&text)?;
     if config.has("tie_word_embeddings") {
         spec.output = if config.flag("tie_word_embeddings")? { Output::Tied } else { Output::Own };
@@ -178,6 +193,11 @@ fn of_gguf(gguf: &Gguf, weights: &Weights) -> Result<DecoderSpec> {
     if has(BlockTensor::QueryBias) {
         spec.bias = if has(BlockTensor::AttentionOutputBias) { Bias::Attention } else { Bias::Qkv };
     }
+    let full = (0..spec.layers.min(DecoderSpec::MOST_LAYERS)).find(|&layer| !spec.kind(layer).windowed);
+    let projected = |layer| weights.contains(&Naming::Gguf.name(Name::Block(layer, BlockTensor::Value)));
+    if spec.values == Values::Normed && full.is_some_and(|layer| !projected(layer)) {
+        spec.values = Values::NormedKeysInFullLayers;
+    }
     rope::read_divisors(metadata, weights, &mut spec)?;
     Ok(spec)
 }
@@ -191,139 +211,6 @@ fn find<T>(path: &Path, found: &str, rows: impl Iterator<Item = (&'static str, T
         found: found.chars().take(60).collect(),
         supported: supported(),
     })
-}
-
-/// Refuses numbers that no kernel could work with, before anything is allocated by them.
-fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
-    let wrong = |field: &str, expected: &str, found: String| {
-        Err(ModelError::Field { path: path.to_owned(), field: field.into(), expected: expected.into(), found })
-    };
-    let sizes = [
-        ("vocabulary", spec.vocab, 1 << 24),
-        ("hidden size", spec.hidden, 1 << 20),
-        ("layers", spec.layers, DecoderSpec::MOST_LAYERS),
-        ("heads", spec.heads, 1 << 12),
-        ("key-value heads", spec.kv_heads, 1 << 12),
-        ("head size", spec.head_dim, 1 << 12),
-        ("feed-forward size", spec.intermediate, 1 << 22),
-        ("context", spec.context, 1 << 31),
-        ("attention window", spec.window, usize::MAX),
-    ];
-    for (field, found, limit) in sizes {
-        if found == 0 || found > limit {
-            return wrong(field, &format!("1 to {limit}"), found.to_string());
-        }
-    }
-    if !spec.heads.is_multiple_of(spec.kv_heads) {
-        let found = format!("{} and {}", spec.heads, spec.kv_heads);
-        return wrong("heads and key-value heads", "the second to divide the first", found);
-    }
-    if !spec.head_dim.is_multiple_of(16) {
-        return wrong("head size", "a multiple of 16", spec.head_dim.to_string());
-    }
-    if let Some((field, expected, found)) = spec.experts.and_then(|experts| experts_fault(experts, spec)) {
-        return wrong(field, &expected, found);
-    }
-    if !(spec.norm_eps > 0.0 && spec.norm_eps < 1.0) {
-        return wrong("norm epsilon", "between 0 and 1", spec.norm_eps.to_string());
-    }
-    if let Some((field, expected, found)) = spec.recurrence.and_then(|recurrence| recurrence_fault(recurrence, spec)) {
-        return wrong(field, &expected, found);
-    }
-    for rope in [Some(&spec.rope), spec.window_rope.as_ref()].into_iter().flatten() {
-        if let Some((field, expected, found)) = rope::fault(rope, spec.head_dim) {
-            return wrong(field, &expected, found);
-        }
-    }
-    if spec.window_rope.as_ref().is_some_and(|rope| rope.dims != spec.rope.dims) {
-        return wrong("rotated numbers of a head", "the same in all layers", format!("{:?}", spec.window_rope));
-    }
-    if let Some(QueryScaling { beta, original }) = spec.query_scaling {
-        if !(0.0..=100.0).contains(&beta) {
-            return wrong("scaling of queries", "0 to 100", beta.to_string());
-        }
-        if original.is_nan() || original < 1.0 {
-            return wrong("positions of the first training", "at least 1", original.to_string());
-        }
-    }
-    let scales = [
-        ("attention scale", spec.attention_scale),
-        ("embedding scale", spec.embedding_scale),
-        ("residual scale", spec.residual_scale),
-        ("logit scale", spec.logit_scale),
-    ];
-    for (field, scale) in scales {
-        if !(scale.is_finite() && scale > 0.0) {
-            return wrong(field, "a number above 0", scale.to_string());
-        }
-    }
-    Ok(())
-}
-
-/// A field, what is expected of it, and what was found.
-type Fault = (&'static str, String, String);
-
-/// The first fault of a mixture of experts.
-fn experts_fault(experts: Experts, spec: &DecoderSpec) -> Option<Fault> {
-    /// Experts of a layer, and width of a feed-forward: far beyond any model.
-    const MOST: usize = 1 << 12;
-    const WIDEST: usize = 1 << 22;
-    let Experts { count, used, shared, dense, .. } = experts;
-    let widths =
-        [("width of the shared expert", shared), ("width of layers without experts", dense.map(|dense| dense.width))];
-    let too_wide = |(field, width): (&'static str, Option<usize>)| {
-        let width = width.filter(|width| !(1..=WIDEST).contains(width))?;
-        Some((field, format!("1 to {WIDEST}"), width.to_string()))
-    };
-    if let Some(fault) = widths.into_iter().find_map(too_wide) {
-        return Some(fault);
-    }
-    if let Some(dense) = dense.filter(|dense| !(1..spec.layers).contains(&dense.layers)) {
-        let expected = format!("fewer than {}", spec.layers);
-        return Some(("layers without experts", expected, dense.layers.to_string()));
-    }
-    if count > MOST || used == 0 || used > count {
-        let expected = format!("at most {MOST}, of which a token uses 1 to all");
-        return Some(("experts", expected, format!("{used} of {count}")));
-    }
-    None
-}
-
-/// The first fault of recurrent layers.
-fn recurrence_fault(recurrence: Recurrence, spec: &DecoderSpec) -> Option<Fault> {
-    let taps = match recurrence {
-        Recurrence::Delta(delta) => delta.taps,
-        Recurrence::ShortConv(ConvShape { channels, .. }) if !channels.is_multiple_of(16) => {
-            return Some(("channels of short convolutions", "a multiple of 16".into(), channels.to_string()));
-        }
-        Recurrence::ShortConv(conv) => conv.taps,
-    };
-    if let Some(fault) = recurrence.delta().and_then(delta_fault) {
-        return Some(fault);
-    }
-    if !(2..=16).contains(&taps) {
-        return Some(("convolution of recurrent layers", "2 to 16 tokens".into(), taps.to_string()));
-    }
-    if spec.attention_layers() == 0 {
-        return Some(("layers with attention", "at least one".into(), "none".into()));
-    }
-    None
-}
-
-/// The first fault of a gated delta net.
-fn delta_fault(delta: DeltaShape) -> Option<Fault> {
-    const MOST: usize = 1 << 12;
-    let DeltaShape { key_heads, value_heads, key_dim, value_dim, .. } = delta;
-    let heads = |heads: usize| (1..=MOST).contains(&heads);
-    if !heads(key_heads) || !heads(value_heads) || !value_heads.is_multiple_of(key_heads) {
-        let expected = format!("1 to {MOST}, the number of keys' heads to divide that of values'");
-        return Some(("heads of recurrent layers", expected, format!("{key_heads} and {value_heads}")));
-    }
-    if ![key_dim, value_dim].iter().all(|&dim| heads(dim) && dim.is_multiple_of(16)) {
-        let expected = format!("multiples of 16 up to {MOST}");
-        return Some(("head sizes of recurrent layers", expected, format!("{key_dim} and {value_dim}")));
-    }
-    None
 }
 
 /// Every tensor of `spec` is there in its shape, and no other is there: one that is left over (a bias, another norm,
@@ -344,15 +231,20 @@ fn check_tensors(weights: &Weights, spec: &DecoderSpec, naming: Naming) -> Resul
         tied || match naming {
             Naming::Gguf | Naming::GgufLfm2 => rope::TENSORS.contains(&name),
             // Frequencies that old checkpoints store although they follow from the configuration.
-            Naming::HuggingFace | Naming::HuggingFaceLfm2 => name.ends_with(".rotary_emb.inv_freq"),
-            Naming::HuggingFaceText => name.starts_with("model.visual."),
+            Naming::HuggingFace(Folder { with_images: true, .. }) => OF_IMAGES.iter().any(|of| name.starts_with(of)),
+            Naming::HuggingFace(_) | Naming::HuggingFaceLfm2 => name.ends_with(".rotary_emb.inv_freq"),
         }
     };
+    // Files keep what these layers would have without sharing.
+    let shared: BTreeSet<String> = ((0..spec.layers).filter(|&layer| spec.kv_layer(layer) != layer))
+        .flat_map(|layer| [BlockTensor::Key, BlockTensor::Value, BlockTensor::KeyNorm].map(|of| Name::Block(layer, of)))
+        .map(|name| naming.name(name))
+        .collect();
     let predicts = |name: &str| match naming.is_gguf() {
         true => behind_last(name, spec),
         false => spec.prediction_blocks > 0 && name.starts_with("mtp."),
     };
-    let idle = |name: &str| idle(name) || predicts(name);
+    let idle = |name: &str| idle(name) || predicts(name) || shared.contains(name);
     match weights.names().find(|name| !known.contains(*name) && !idle(name)) {
         None => Ok(()),
         Some(name) => Err(ModelError::UnusedTensor {

@@ -9,6 +9,12 @@ pub enum Name {
     OutputNorm,
     /// `[vocab, hidden]`
     Output,
+    /// The vectors that tokens bring to each layer: `[vocab, layers * width]`
+    LayerEmbedding,
+    /// Their projection from the embedding's rows: `[layers * width, hidden]`
+    LayerProjection,
+    /// `[width]`
+    LayerProjectionNorm,
     /// A tensor of block `.0`.
     Block(usize, BlockTensor),
 }
@@ -110,6 +116,26 @@ pub enum BlockTensor {
     SharedExpert(Inner),
     /// `[hidden]`: the weight of that expert's results, before the sigmoid.
     SharedExpertGate,
+    /// `[experts, hidden]`, of a router that has an input of its own.
+    ScaledRouter,
+    /// `[hidden]`: the factors of that input, which is divided by its root mean square.
+    RouterScale,
+    /// `[experts]`: the factors of experts' weights.
+    ExpertScales,
+    /// `[hidden]`: behind the feed-forward beside the experts.
+    BesideOutputNorm,
+    /// `[hidden]`: before the experts.
+    ExpertsInputNorm,
+    /// `[hidden]`: behind the experts.
+    ExpertsOutputNorm,
+    /// `[width, hidden]`: the gate of a layer's own input.
+    LayerInputGate,
+    /// `[hidden, width]`
+    LayerInputProjection,
+    /// `[hidden]`
+    LayerInputNorm,
+    /// `[1]`: the factor of the residual stream behind the layer.
+    LayerScale,
 }
 
 /// A projection of a feed-forward.
@@ -161,14 +187,24 @@ pub enum Naming {
     /// llama.cpp's, of LFM2.
     GgufLfm2,
     /// transformers'.
-    HuggingFace,
+    HuggingFace(Folder),
     /// transformers', of LFM2.
     HuggingFaceLfm2,
-    /// transformers', of the text of a model that takes images too.
-    HuggingFaceText,
+}
+
+/// What names differ by between transformers folders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Folder {
+    /// Whether the model takes images too, and these are the names of its text.
+    pub with_images: bool,
+    /// Whether experts stand beside `mlp`, and not in it (Gemma 4).
+    pub experts_beside: bool,
 }
 
 impl Naming {
+    /// transformers', of a model of text alone.
+    pub const FOLDER: Self = Self::HuggingFace(Folder { with_images: false, experts_beside: false });
+
     /// The tensor's name in the file.
     #[must_use]
     pub fn name(self, name: Name) -> String {
@@ -176,9 +212,8 @@ impl Naming {
             // llama.cpp's own mistake, kept for the files that have it.
             Self::GgufLfm2 if name == Name::OutputNorm => "token_embd_norm.weight".into(),
             Self::Gguf | Self::GgufLfm2 => gguf_name(name),
-            Self::HuggingFace => hugging_face_name("model", name),
+            Self::HuggingFace(folder) => hugging_face_name(folder, name),
             Self::HuggingFaceLfm2 => lfm2_name(name),
-            Self::HuggingFaceText => hugging_face_name("model.language_model", name),
         }
     }
 
@@ -207,6 +242,9 @@ fn gguf_name(name: Name) -> String {
         Name::Embedding => "token_embd.weight".into(),
         Name::OutputNorm => "output_norm.weight".into(),
         Name::Output => "output.weight".into(),
+        Name::LayerEmbedding => "per_layer_token_embd.weight".into(),
+        Name::LayerProjection => "per_layer_model_proj.weight".into(),
+        Name::LayerProjectionNorm => "per_layer_proj_norm.weight".into(),
         Name::Block(i, BlockTensor::Experts(inner)) => format!("blk.{i}.ffn_{}_exps.weight", inner.name()),
         Name::Block(i, BlockTensor::ExpertsBias(inner)) => format!("blk.{i}.ffn_{}_exps.bias", inner.name()),
         Name::Block(i, BlockTensor::SharedExpert(inner)) => format!("blk.{i}.ffn_{}_shexp.weight", inner.name()),
@@ -214,20 +252,26 @@ fn gguf_name(name: Name) -> String {
     }
 }
 
-fn hugging_face_name(prefix: &str, name: Name) -> String {
+fn hugging_face_name(folder: Folder, name: Name) -> String {
+    let prefix = if folder.with_images { "model.language_model" } else { "model" };
+    let experts = if folder.experts_beside { "experts" } else { "mlp.experts" };
     match name {
         Name::Embedding => format!("{prefix}.embed_tokens.weight"),
         Name::OutputNorm => format!("{prefix}.norm.weight"),
         Name::Output => "lm_head.weight".into(),
+        Name::LayerEmbedding => format!("{prefix}.embed_tokens_per_layer.weight"),
+        Name::LayerProjection => format!("{prefix}.per_layer_model_projection.weight"),
+        Name::LayerProjectionNorm => format!("{prefix}.per_layer_projection_norm.weight"),
         Name::Block(i, BlockTensor::Expert(expert, inner)) => {
-            format!("{prefix}.layers.{i}.mlp.experts.{expert}.{}_proj.weight", inner.name())
+            format!("{prefix}.layers.{i}.{experts}.{expert}.{}_proj.weight", inner.name())
         }
         Name::Block(i, BlockTensor::SharedExpert(inner)) => {
             format!("{prefix}.layers.{i}.mlp.shared_expert.{}_proj.weight", inner.name())
         }
-        Name::Block(i, BlockTensor::Experts(inner)) => format!("{prefix}.layers.{i}.mlp.experts.{}_proj", inner.name()),
+        Name::Block(i, BlockTensor::Experts(inner)) => format!("{prefix}.layers.{i}.{experts}.{}_proj", inner.name()),
+        Name::Block(i, BlockTensor::ExpertsGateUp) => format!("{prefix}.layers.{i}.{experts}.gate_up_proj"),
         Name::Block(i, BlockTensor::ExpertsBias(inner)) => {
-            format!("{prefix}.layers.{i}.mlp.experts.{}_proj_bias", inner.name())
+            format!("{prefix}.layers.{i}.{experts}.{}_proj_bias", inner.name())
         }
         Name::Block(i, tensor) => format!("{prefix}.layers.{i}.{}", tensor.names().1),
     }
@@ -241,9 +285,9 @@ fn lfm2_name(name: Name) -> String {
         }
         Name::Block(i, tensor) => match tensor.lfm2_name() {
             Some(own) => format!("model.layers.{i}.{own}"),
-            None => hugging_face_name("model", name),
+            None => hugging_face_name(Folder::default(), name),
         },
-        Name::Embedding | Name::Output => hugging_face_name("model", name),
+        _ => hugging_face_name(Folder::default(), name),
     }
 }
 
@@ -309,11 +353,21 @@ impl BlockTensor {
             Self::ChoiceBias => ("exp_probs_b.bias", "feed_forward.expert_bias"),
             Self::BiasedRouter => ("ffn_gate_inp.weight", "mlp.router.weight"),
             Self::RouterBias => ("ffn_gate_inp.bias", "mlp.router.bias"),
-            Self::ExpertsGateUp => ("ffn_gate_up_exps.weight", "mlp.experts.gate_up_proj"),
             Self::ExpertsGateUpBias => ("ffn_gate_up_exps.bias", "mlp.experts.gate_up_proj_bias"),
             Self::SharedExpertGate => ("ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight"),
-            // No GGUF stores experts one by one. The others are named with their projection.
+            Self::ScaledRouter => ("ffn_gate_inp.weight", "router.proj.weight"),
+            Self::RouterScale => ("ffn_gate_inp.scale", "router.scale"),
+            Self::ExpertScales => ("ffn_down_exps.scale", "router.per_expert_scale"),
+            Self::BesideOutputNorm => ("post_ffw_norm_1.weight", "post_feedforward_layernorm_1.weight"),
+            Self::ExpertsInputNorm => ("pre_ffw_norm_2.weight", "pre_feedforward_layernorm_2.weight"),
+            Self::ExpertsOutputNorm => ("post_ffw_norm_2.weight", "post_feedforward_layernorm_2.weight"),
+            Self::LayerInputGate => ("inp_gate.weight", "per_layer_input_gate.weight"),
+            Self::LayerInputProjection => ("proj.weight", "per_layer_projection.weight"),
+            Self::LayerInputNorm => ("post_norm.weight", "post_per_layer_input_norm.weight"),
+            Self::LayerScale => ("layer_output_scale.weight", "layer_scalar"),
+            // No GGUF stores experts one by one. The others are named with what holds them.
             Self::Expert(..) => ("expert of a GGUF", "expert"),
+            Self::ExpertsGateUp => ("ffn_gate_up_exps.weight", "gate and up of experts"),
             Self::Experts(_) => ("experts", "experts"),
             Self::ExpertsBias(_) => ("biases of experts", "biases of experts"),
             Self::SharedExpert(_) => ("shared expert", "shared expert"),

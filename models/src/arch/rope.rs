@@ -13,7 +13,10 @@ const DEFAULT_THETA: f64 = 10_000.0;
 /// Divisors of speeds: beyond this a file is damaged, not scaled.
 const FACTORS: std::ops::RangeInclusive<f64> = 1e-3..=1e6;
 
-const TYPES: &str = "\"default\", \"linear\", \"llama3\", \"yarn\" or \"longrope\" (other scalings are not supported)";
+const TYPES: &str = "\"default\", \"linear\", \"llama3\", \"yarn\", \"proportional\" or \"longrope\" (other scalings are not supported)";
+
+/// From this divisor on a pair does not turn: converters write it for pairs that are not rotated.
+const STANDING: f32 = 1e30;
 
 /// YaRN's turns, where a file does not state them.
 const FAST: f64 = 32.0;
@@ -51,16 +54,18 @@ pub(super) fn of_section(
         None => config.optional_f64(field),
     };
     let theta = either("rope_theta")?.unwrap_or(DEFAULT_THETA);
-    let dims = match either("partial_rotary_factor")? {
+    let kind = match section.optional_str("rope_type")? {
+        Some(kind) => kind,
+        None => section.optional_str("type")?.unwrap_or("default"),
+    };
+    let turned = match either("partial_rotary_factor")? {
         // As transformers cuts it.
         Some(part) if part > 0.0 && part <= 1.0 => (head_dim as f64 * part) as usize,
         Some(_) => return Err(config.wrong("partial_rotary_factor", "above 0, at most 1")),
         None => head_dim,
     };
-    let kind = match section.optional_str("rope_type")? {
-        Some(kind) => kind,
-        None => section.optional_str("type")?.unwrap_or("default"),
-    };
+    // Else the wavelengths are those of a narrower head.
+    let dims = if kind == "proportional" { head_dim } else { turned };
     // A factor without a type of scaling: to ignore it would give wrong positions silently.
     if kind == "default" && section.has("factor") {
         return Err(section.wrong("rope_type", TYPES));
@@ -71,6 +76,10 @@ pub(super) fn of_section(
         "linear" => RopeScaling::Linear { factor: factor(section, "factor")? },
         "llama3" => llama3(section)?,
         "yarn" => yarn(section, context)?,
+        "proportional" => {
+            section.refuse("factor", |value| value.as_f64() == Some(1.0), "1")?;
+            RopeScaling::FirstPairs { pairs: turned / 2 }
+        }
         "longrope" | "su" => {
             let original = match section.optional_usize("original_max_position_embeddings")? {
                 Some(original) => original,
@@ -209,7 +218,13 @@ pub(super) fn read_divisors(metadata: &Metadata, weights: &Weights, spec: &mut D
         tensor.to_vec1::<f32>().map_err(ModelError::from)
     };
     if weights.contains(LLAMA3_DIVISORS) {
-        spec.rope.scaling = RopeScaling::Divisors { divisors: read(LLAMA3_DIVISORS)?, magnitude: 1.0 };
+        let divisors = read(LLAMA3_DIVISORS)?;
+        let pairs = divisors.iter().take_while(|&&divisor| divisor == 1.0).count();
+        let others_stand = divisors[pairs..].iter().all(|&divisor| divisor >= STANDING);
+        spec.rope.scaling = match others_stand && pairs < divisors.len() {
+            true => RopeScaling::FirstPairs { pairs },
+            false => RopeScaling::Divisors { divisors, magnitude: 1.0 },
+        };
     } else if weights.contains(SHORT_DIVISORS) {
         let field = |name: &str| format!("{}.rope.scaling.{name}", spec.architecture);
         let magnitude = metadata.optional_f64(&field("attn_factor"))?.unwrap_or(1.0) as f32;
@@ -239,6 +254,11 @@ pub(super) fn fault(rope: &Rope, head_dim: usize) -> Option<(&'static str, Strin
     };
     if original < 1.0 {
         return Some(("positions of the first training", "at least 1".into(), original.to_string()));
+    }
+    if let RopeScaling::FirstPairs { pairs } = rope.scaling
+        && !(1..=rope.dims / 2).contains(&pairs)
+    {
+        return Some(("rotated pairs of a head", format!("1 to {}", rope.dims / 2), pairs.to_string()));
     }
     let RopeScaling::Divisors { divisors, magnitude } = &rope.scaling else { return None };
     if divisors.len() != rope.dims / 2 {

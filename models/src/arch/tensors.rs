@@ -2,7 +2,8 @@
 
 use super::names::{BlockTensor, Inner, Name};
 use crate::spec::{
-    Bias, DecoderSpec, ExpertTensors, Experts, NormNames, Norms, Output, Projections, QkNorm, Recurrence, Scoring,
+    Bias, DecoderSpec, ExpertTensors, Experts, LayerInputs, NormNames, Norms, Output, Projections, QkNorm, Recurrence,
+    Scoring,
 };
 use moot_kernels::ops::delta_net::DeltaShape;
 
@@ -20,10 +21,11 @@ pub struct ProjectionRows {
 }
 
 impl ProjectionRows {
-    /// Where `spec`'s file stores query, key, value, gate or up; any other tensor is stored by itself.
+    /// Where `spec`'s file stores query, key, value, gate or up of layer `layer`; any other tensor is stored by itself.
     #[must_use]
-    pub fn of(spec: &DecoderSpec, wanted: BlockTensor) -> Self {
-        let (q, kv, wide) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim, spec.dense_width());
+    pub fn of(spec: &DecoderSpec, layer: usize, wanted: BlockTensor) -> Self {
+        let (heads, wide) = (spec.heads_of(layer), spec.dense_width(layer));
+        let (q, kv) = (heads.query_width(), heads.kv_width());
         let rows = match wanted {
             BlockTensor::Query if spec.attention_gate => 2 * q,
             BlockTensor::Query => q,
@@ -47,13 +49,10 @@ impl ProjectionRows {
 
 /// Every tensor of `spec`'s file with its shape, row-major, outermost first; made as they are asked for.
 pub fn tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> {
-    // With attention and with a recurrent state; of each, without experts and with them.
-    let blocks = [None, spec.recurrence].map(|mixer| [None, spec.experts].map(|of| block_tensors(spec, mixer, of)));
-    let block = move |i: usize| {
-        let of_block = &blocks[usize::from(spec.kind(i).recurrent)][usize::from(spec.experts_of(i).is_some())];
-        of_block.clone().into_iter().map(move |(tensor, shape)| (Name::Block(i, tensor), shape))
+    let block = move |layer: usize| {
+        block_tensors(spec, layer).into_iter().map(move |(tensor, shape)| (Name::Block(layer, tensor), shape))
     };
-    top_tensors(spec).chain((0..spec.layers).flat_map(block))
+    top_tensors(spec).into_iter().chain((0..spec.layers).flat_map(block))
 }
 
 /// The norms of a block, each `[hidden]`.
@@ -99,57 +98,86 @@ impl BlockNorms {
 }
 
 /// The tensors outside all blocks.
-fn top_tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> + use<> {
+fn top_tensors(spec: &DecoderSpec) -> Vec<(Name, Vec<usize>)> {
     let matrix = vec![spec.vocab, spec.hidden];
-    let own = (spec.output == Output::Own).then(|| (Name::Output, matrix.clone()));
-    [(Name::Embedding, matrix), (Name::OutputNorm, vec![spec.hidden])].into_iter().chain(own)
+    let mut tensors = vec![(Name::Embedding, matrix.clone()), (Name::OutputNorm, vec![spec.hidden])];
+    if spec.output == Output::Own {
+        tensors.push((Name::Output, matrix));
+    }
+    if let Some(LayerInputs { width }) = spec.layer_inputs {
+        let all = spec.layers * width;
+        tensors.extend([
+            (Name::LayerEmbedding, vec![spec.vocab, all]),
+            (Name::LayerProjection, vec![all, spec.hidden]),
+            (Name::LayerProjectionNorm, vec![width]),
+        ]);
+    }
+    tensors
 }
 
-/// The tensors of one block, which has a recurrent state by `recurrence` or else attention.
+/// The tensors of block `layer`.
 #[must_use]
-fn block_tensors(
-    spec: &DecoderSpec,
-    recurrence: Option<Recurrence>,
-    experts: Option<Experts>,
-) -> Vec<(BlockTensor, Vec<usize>)> {
-    let q = spec.heads * spec.head_dim;
+fn block_tensors(spec: &DecoderSpec, layer: usize) -> Vec<(BlockTensor, Vec<usize>)> {
     let norms = BlockNorms::of(spec);
     let norm = |norm: Option<BlockTensor>| norm.map(|norm| (norm, vec![spec.hidden]));
+    let projection = |tensor: BlockTensor| (tensor, vec![ProjectionRows::of(spec, layer, tensor).rows, spec.hidden]);
     let mut tensors: Vec<_> = norm(norms.mixer).into_iter().collect();
-    match recurrence {
+    match spec.recurrence_of(layer) {
         Some(Recurrence::Delta(delta)) => tensors.extend(delta_tensors(spec, delta)),
         Some(Recurrence::ShortConv(conv)) => tensors.extend([
             (BlockTensor::ShortConvInputs, vec![3 * conv.channels, spec.hidden]),
             (BlockTensor::ShortConvolution, vec![conv.channels, conv.taps]),
             (BlockTensor::ShortConvOutput, vec![spec.hidden, conv.channels]),
         ]),
-        None => tensors.push((BlockTensor::AttentionOutput, vec![spec.hidden, q])),
+        None => tensors.push((BlockTensor::AttentionOutput, vec![spec.hidden, spec.heads_of(layer).query_width()])),
     }
     tensors.extend(norm(norms.feed_forward));
-    match experts {
-        None => tensors.push((BlockTensor::Down, vec![spec.hidden, spec.dense_width()])),
-        Some(experts) => tensors.extend(expert_tensors(spec, experts)),
+    let experts = spec.experts_of(layer);
+    let dense = experts.is_none_or(|experts| experts.beside.is_some());
+    if dense {
+        tensors.push((BlockTensor::Down, vec![spec.hidden, spec.dense_width(layer)]));
     }
-    let separate: &[BlockTensor] = &[BlockTensor::Query, BlockTensor::Key, BlockTensor::Value];
-    let (attention, gate_up): (_, &[BlockTensor]) = match spec.layout.projections {
-        Projections::Separate => (separate, &[BlockTensor::Gate, BlockTensor::Up]),
-        Projections::Fused => (&[BlockTensor::QueryKeyValue][..], &[BlockTensor::GateUp]),
-        Projections::FusedGateUp => (separate, &[BlockTensor::GateUp]),
+    tensors.extend(experts.iter().flat_map(|experts| expert_tensors(spec, *experts)));
+    let attends = spec.recurrence_of(layer).is_none();
+    let attention = if attends { attention_projections(spec, layer) } else { Vec::new() };
+    let gate_up: &[BlockTensor] = match spec.layout.projections {
+        _ if !dense => &[],
+        Projections::Separate => &[BlockTensor::Gate, BlockTensor::Up],
+        Projections::Fused | Projections::FusedGateUp => &[BlockTensor::GateUp],
     };
-    let attention = if recurrence.is_none() { attention } else { &[] };
-    let gate_up = if experts.is_none() { gate_up } else { &[] };
-    let projection = |&tensor: &BlockTensor| (tensor, vec![ProjectionRows::of(spec, tensor).rows, spec.hidden]);
-    tensors.extend(attention.iter().chain(gate_up).map(projection));
-    if recurrence.is_none() {
-        tensors.extend(attention_vectors(spec));
+    tensors.extend(attention.iter().chain(gate_up).copied().map(projection));
+    if attends {
+        tensors.extend(attention_vectors(spec, layer));
     }
     tensors.extend([norms.mixer_output, norms.feed_forward_output].into_iter().filter_map(norm));
+    if let Some(LayerInputs { width }) = spec.layer_inputs {
+        tensors.extend([
+            (BlockTensor::LayerInputGate, vec![width, spec.hidden]),
+            (BlockTensor::LayerInputProjection, vec![spec.hidden, width]),
+            (BlockTensor::LayerInputNorm, vec![spec.hidden]),
+        ]);
+    }
+    if spec.layer_scales {
+        tensors.push((BlockTensor::LayerScale, vec![1]));
+    }
     tensors
 }
 
-/// The biases and the norms of heads in attention.
-fn attention_vectors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
-    let (q, kv) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim);
+/// The matrices that attention multiplies the input of layer `layer` by.
+fn attention_projections(spec: &DecoderSpec, layer: usize) -> Vec<BlockTensor> {
+    if spec.layout.projections == Projections::Fused {
+        return vec![BlockTensor::QueryKeyValue];
+    }
+    let mut all = vec![BlockTensor::Query];
+    all.extend(spec.has_kv(layer).then_some(BlockTensor::Key));
+    all.extend(spec.projects_values(layer).then_some(BlockTensor::Value));
+    all
+}
+
+/// The biases and the norms of heads in the attention of layer `layer`.
+fn attention_vectors(spec: &DecoderSpec, layer: usize) -> Vec<(BlockTensor, Vec<usize>)> {
+    let heads = spec.heads_of(layer);
+    let (q, kv) = (heads.query_width(), heads.kv_width());
     let mut tensors = Vec::new();
     if spec.bias != Bias::None {
         tensors.extend([
@@ -166,11 +194,12 @@ fn attention_vectors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
     }
     let widths = match spec.qk_norm {
         QkNorm::None => None,
-        QkNorm::PerHead => Some([spec.head_dim; 2]),
+        QkNorm::PerHead => Some([heads.dim; 2]),
         QkNorm::Whole => Some([q, kv]),
     };
     if let Some([q, kv]) = widths {
-        tensors.extend([(BlockTensor::QueryNorm, vec![q]), (BlockTensor::KeyNorm, vec![kv])]);
+        tensors.push((BlockTensor::QueryNorm, vec![q]));
+        tensors.extend(spec.has_kv(layer).then(|| (BlockTensor::KeyNorm, vec![kv])));
     }
     tensors
 }
@@ -194,7 +223,11 @@ fn delta_tensors(spec: &DecoderSpec, delta: DeltaShape) -> [(BlockTensor, Vec<us
 /// The router's matrix.
 #[must_use]
 pub fn router(experts: Experts) -> BlockTensor {
-    if experts.biased { BlockTensor::BiasedRouter } else { BlockTensor::Router }
+    match (experts.biased, experts.beside) {
+        (true, _) => BlockTensor::BiasedRouter,
+        (false, Some(_)) => BlockTensor::ScaledRouter,
+        (false, None) => BlockTensor::Router,
+    }
 }
 
 /// The router, and each expert's tensors or those of all.
@@ -228,6 +261,16 @@ fn expert_tensors(spec: &DecoderSpec, experts: Experts) -> Vec<(BlockTensor, Vec
         } else {
             tensors.extend(Inner::ALL.map(of));
         }
+    }
+    if experts.beside.is_some() {
+        let norms = [
+            BlockTensor::RouterScale,
+            BlockTensor::BesideOutputNorm,
+            BlockTensor::ExpertsInputNorm,
+            BlockTensor::ExpertsOutputNorm,
+        ];
+        tensors.extend(norms.map(|norm| (norm, vec![hidden])));
+        tensors.push((BlockTensor::ExpertScales, vec![experts.count]));
     }
     if let Some(shared) = experts.shared {
         tensors.push((BlockTensor::SharedExpertGate, vec![hidden]));

@@ -2,7 +2,9 @@
 
 use super::attention::Attention;
 use super::linear_weights::LinearWeights;
-use crate::layers::{DeltaNet, FeedForward, FeedForwards, Linear, MixtureOfExperts, ShortConv};
+use crate::layers::{
+    DeltaNet, FeedForward, FeedForwardBesideExperts, FeedForwards, LayerInput, Linear, MixtureOfExperts, ShortConv,
+};
 use candle_core::{Device, Tensor};
 
 /// One block.
@@ -16,6 +18,10 @@ pub(super) struct Block {
     pub feed_forward_norm: Option<Tensor>,
     pub feed_forward_output_norm: Option<Tensor>,
     pub feed_forward: Following,
+    /// Where tokens bring vectors to each layer.
+    pub layer_input: Option<LayerInput>,
+    /// The factor of the residual stream behind the block.
+    pub scale: Option<f32>,
 }
 
 /// The half of a block that brings in other positions.
@@ -50,53 +56,73 @@ impl Mixer {
 pub(super) enum Following {
     One(FeedForward),
     Experts(Box<MixtureOfExperts>),
+    Beside(Box<FeedForwardBesideExperts>),
 }
 
 impl Following {
-    pub(super) fn apply(&self, x: &Tensor) -> candle_core::Result<Tensor> {
+    /// Of the residual stream `x` and its norm `normed`, which has the type that linear layers take; `form` gives it to others.
+    pub(super) fn apply(
+        &self,
+        x: &Tensor,
+        normed: &Tensor,
+        form: &dyn Fn(Tensor) -> candle_core::Result<Tensor>,
+    ) -> candle_core::Result<Tensor> {
         match self {
-            Self::One(layers) => layers.apply(x),
-            Self::Experts(experts) => experts.apply(x),
+            Self::One(layers) => layers.apply(normed),
+            Self::Experts(experts) => experts.apply(normed),
+            Self::Beside(both) => both.apply(x, normed, form),
+        }
+    }
+
+    pub(super) fn experts(&self) -> Option<&MixtureOfExperts> {
+        match self {
+            Self::One(_) => None,
+            Self::Experts(experts) => Some(experts),
+            Self::Beside(both) => Some(&both.experts),
+        }
+    }
+
+    fn dense(&self) -> Option<&FeedForward> {
+        match self {
+            Self::One(layers) => Some(layers),
+            Self::Experts(_) => None,
+            Self::Beside(both) => Some(&both.dense),
         }
     }
 
     pub(super) fn count(&self, so_far: FeedForwards) -> FeedForwards {
-        match self {
-            Self::One(layers) => layers.count(so_far),
-            Self::Experts(experts) => experts.count(so_far),
-        }
+        let so_far = self.dense().map_or(so_far, |layers| layers.count(so_far));
+        self.experts().map_or(so_far, |experts| experts.count(so_far))
     }
 
     /// The weights that a token is multiplied by.
     fn of_a_token(&self) -> LinearWeights {
-        match self {
-            Self::One(layers) => LinearWeights::of(layers.linears()),
-            Self::Experts(experts) => {
-                let one = LinearWeights::of(experts.linears_of_one());
-                (0..experts.used()).fold(LinearWeights::of(experts.linears_of_all()), |all, _| all.and(one))
-            }
-        }
+        let dense = LinearWeights::of(self.dense().into_iter().flat_map(FeedForward::linears));
+        let Some(experts) = self.experts() else { return dense };
+        let one = LinearWeights::of(experts.linears_of_one());
+        (0..experts.used()).fold(dense.and(LinearWeights::of(experts.linears_of_all())), |all, _| all.and(one))
     }
 
-    fn linears(&self) -> Box<dyn Iterator<Item = &Linear> + '_> {
-        match self {
-            Self::One(layers) => Box::new(layers.linears()),
-            Self::Experts(experts) => Box::new(experts.linears()),
-        }
+    fn linears(&self) -> impl Iterator<Item = &Linear> {
+        let experts = self.experts().into_iter().flat_map(MixtureOfExperts::linears);
+        self.dense().into_iter().flat_map(FeedForward::linears).chain(experts)
     }
 }
 
 impl Block {
     pub(super) fn linears(&self) -> impl Iterator<Item = &Linear> {
-        self.mixer.projecting().into_iter().chain([self.mixer.output()]).chain(self.feed_forward.linears())
+        let behind = self.layer_input.iter().flat_map(LayerInput::linears);
+        let mixer = self.mixer.projecting().into_iter().chain([self.mixer.output()]);
+        mixer.chain(self.feed_forward.linears()).chain(behind)
     }
 
     pub(super) fn projecting(&self) -> LinearWeights {
         LinearWeights::of(self.mixer.projecting())
     }
 
-    /// The layers behind the mixer: in the last block they run for the rows with wanted logits.
+    /// The layers behind the mixer: in the last block that stores anything they run for the rows with wanted logits.
     pub(super) fn after_mixer(&self) -> LinearWeights {
-        LinearWeights::of([self.mixer.output()]).and(self.feed_forward.of_a_token())
+        let behind = self.layer_input.iter().flat_map(LayerInput::linears);
+        LinearWeights::of([self.mixer.output()]).and(self.feed_forward.of_a_token()).and(LinearWeights::of(behind))
     }
 }

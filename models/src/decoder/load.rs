@@ -1,7 +1,7 @@
 //! From a file's tensors to a [`Decoder`].
 
 use super::Decoder;
-use super::attention::Attention;
+use super::attention::{Attention, Projections};
 use super::block::{Block, Following, Mixer};
 use super::loader::{Loader, RowOrder, Source, TensorSlice};
 use super::options::LoadOptions;
@@ -9,8 +9,13 @@ use super::rotations::Rotations;
 use crate::arch::names::{BlockTensor, Inner, Name};
 use crate::arch::tensors::{BlockNorms, ProjectionRows, router};
 use crate::error::{ModelError, Result};
-use crate::layers::{DeltaNet, FeedForward, Linear, MixtureOfExperts, Router, SharedExpert, ShortConv};
-use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Output, QkNorm, Recurrence, Scoring};
+use crate::layers::{
+    BesideNorms, DeltaNet, FeedForward, FeedForwardBesideExperts, LayerEmbedding, LayerInput, Linear, MixtureOfExperts,
+    Router, SharedExpert, ShortConv,
+};
+use crate::spec::{
+    Bias, DecoderSpec, ExpertTensors, Experts, Heads, LayerInputs, Output, QkNorm, Recurrence, Scoring, Values,
+};
 use crate::weights::Weights;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::launch::{Element, attention_fits};
@@ -35,14 +40,28 @@ impl Decoder {
             let reason = "expected heads of 64, 96 or 128 and no window shorter than the context: for others attention has no kernel";
             return Err(ModelError::Tensor { what, source: candle_core::Error::Msg(reason.into()) });
         }
+        if spec.shared_kv_layers > 0 && !options.more_devices.is_empty() {
+            let what = format!("{} on several devices", spec.architecture);
+            let reason = "expected one device: its last layers attend to keys and values of layers before them";
+            return Err(ModelError::Tensor { what, source: candle_core::Error::Msg(reason.into()) });
+        }
+        let by_kernel = |heads: Heads| {
+            Element::of(options.dtype).is_some_and(|of| attention_fits(of, heads.queries, heads.kv, heads.dim))
+        };
+        if spec.window_heads.is_some()
+            && options.device.is_cuda()
+            && (0..spec.layers).any(|layer| by_kernel(spec.heads_of(layer)))
+        {
+            // A step's plan of attention is that of one shape of heads.
+            let what = format!("{} on a GPU", spec.architecture);
+            let reason = "expected heads of neither 64, 96 nor 128 where full and windowed layers have different ones";
+            return Err(ModelError::Tensor { what, source: candle_core::Error::Msg(reason.into()) });
+        }
         // A model that was here before.
         options.devices().try_for_each(release_unused)?;
         let loader = Loader { spec: &spec, naming: weights.naming(), weights, options, device: &options.device };
         let last = Loader { device: options.last_device(), ..loader };
-        let vocabulary = |name| {
-            let (of, inputs) = (spec.vocab, spec.hidden);
-            TensorSlice { name, of, first: 0, rows: of, inputs, stacked: None, step: 1 }
-        };
+        let vocabulary = |name| Loader::whole_tensor(name, [spec.vocab, spec.hidden]);
         let embedding = |loader: &Loader<'_>| {
             loader.matrix(&Source { from: vocabulary(Name::Embedding), bias: None, order: RowOrder::Stored })
         };
@@ -57,6 +76,7 @@ impl Decoder {
         };
         let block = |i| Block::load(i, &Loader { device: options.device_of(i, spec.layers), ..loader });
         let blocks: Vec<Block> = (0..spec.layers).map(block).collect::<Result<_>>()?;
+        let layer_embedding = spec.layer_inputs.map(|inputs| loader.layer_embedding(inputs)).transpose()?;
         let norm = last.norm(Name::OutputNorm, spec.hidden)?;
         let (device, dtype, rotations) = (options.device.clone(), options.dtype, Rotations::new(&spec));
         // A GPU computes behind this thread. Its errors are returned here and not by the first step.
@@ -71,6 +91,7 @@ impl Decoder {
             dtype,
             kv_dtype,
             embedding: token_embedding,
+            layer_embedding,
             blocks,
             norm,
             output,
@@ -100,8 +121,13 @@ impl Block {
             feed_forward_output_norm: norm(norms.feed_forward_output)?,
             feed_forward: match spec.experts_of(index) {
                 None => Following::One(loader.feed_forward(index)?),
+                Some(experts) if experts.beside.is_some() => {
+                    Following::Beside(Box::new(loader.beside_experts(index, experts)?))
+                }
                 Some(experts) => Following::Experts(Box::new(loader.experts(index, experts)?)),
             },
+            layer_input: spec.layer_inputs.map(|inputs| loader.layer_input(index, inputs)).transpose()?,
+            scale: spec.layer_scales.then(|| loader.layer_scale(index)).transpose()?,
         })
     }
 }
@@ -109,27 +135,34 @@ impl Block {
 impl Loader<'_> {
     /// Attention of block `index`.
     fn attention(&self, index: usize) -> Result<Attention> {
-        let spec = self.spec;
+        let (spec, heads) = (self.spec, self.spec.heads_of(index));
         let name = |tensor| Name::Block(index, tensor);
         let bias = |tensor| (spec.bias != Bias::None).then(|| name(tensor));
         let inward =
             |projection, bias, order| Source { from: self.projection(index, projection, spec.hidden), bias, order };
-        let projections = [
-            inward(BlockTensor::Query, bias(BlockTensor::QueryBias), RowOrder::Queries),
-            inward(BlockTensor::Key, bias(BlockTensor::KeyBias), RowOrder::Keys),
-            inward(BlockTensor::Value, bias(BlockTensor::ValueBias), RowOrder::Stored),
-        ];
-        let output = self.projection(index, BlockTensor::AttentionOutput, spec.heads * spec.head_dim);
+        let query = inward(BlockTensor::Query, bias(BlockTensor::QueryBias), RowOrder::Queries);
+        let key = inward(BlockTensor::Key, bias(BlockTensor::KeyBias), RowOrder::Keys);
+        let value = inward(BlockTensor::Value, bias(BlockTensor::ValueBias), RowOrder::Stored);
+        let projections = match (spec.has_kv(index), spec.projects_values(index)) {
+            (true, true) => Projections::All(self.joined([query, key, value])?),
+            (true, false) => Projections::KeysAsValues(self.joined([query, key])?),
+            (false, _) => Projections::Queries(self.joined([query])?),
+        };
+        let output = self.projection(index, BlockTensor::AttentionOutput, heads.query_width());
         let output_bias = (spec.bias == Bias::Attention).then(|| name(BlockTensor::AttentionOutputBias));
+        let key_norm = || self.qk_norm(name(BlockTensor::KeyNorm), heads.kv, heads.dim);
+        let ones = || Tensor::ones(heads.dim, self.options.dtype, self.device);
         Ok(Attention {
             window: spec.window_of(index),
             rotation: spec.kind(index).rotation,
-            projections: self.joined(projections)?,
+            head_dim: heads.dim,
+            projections,
             gated: spec.attention_gate,
             qk_norms: [
-                self.qk_norm(name(BlockTensor::QueryNorm), spec.heads)?,
-                self.qk_norm(name(BlockTensor::KeyNorm), spec.kv_heads)?,
+                self.qk_norm(name(BlockTensor::QueryNorm), heads.queries, heads.dim)?,
+                if spec.has_kv(index) { key_norm()? } else { None },
             ],
+            value_norm: (spec.values != Values::Projected).then(ones).transpose()?,
             normed_whole: spec.qk_norm == QkNorm::Whole,
             norm_eps: spec.norm_eps,
             scale: spec.attention_scale,
@@ -140,8 +173,60 @@ impl Loader<'_> {
 
     /// A projection of block `index`, of `inputs`.
     fn projection(&self, index: usize, projection: BlockTensor, inputs: usize) -> TensorSlice {
-        let ProjectionRows { tensor, tensor_rows, first, rows } = ProjectionRows::of(self.spec, projection);
+        let ProjectionRows { tensor, tensor_rows, first, rows } = ProjectionRows::of(self.spec, index, projection);
         TensorSlice { name: Name::Block(index, tensor), of: tensor_rows, first, rows, inputs, stacked: None, step: 1 }
+    }
+
+    /// A matrix that is a whole tensor.
+    fn whole_tensor(name: Name, [rows, inputs]: [usize; 2]) -> TensorSlice {
+        TensorSlice { name, of: rows, first: 0, rows, inputs, stacked: None, step: 1 }
+    }
+
+    /// What makes the vectors that tokens bring to each layer.
+    fn layer_embedding(&self, LayerInputs { width }: LayerInputs) -> Result<LayerEmbedding> {
+        let (all, hidden) = (self.spec.layers * width, self.spec.hidden);
+        let table = Self::whole_tensor(Name::LayerEmbedding, [self.spec.vocab, all]);
+        Ok(LayerEmbedding {
+            table: self.matrix(&Source { from: table, bias: None, order: RowOrder::Stored })?,
+            projection: self.linear(Self::whole_tensor(Name::LayerProjection, [all, hidden]), None)?,
+            norm: self.norm(Name::LayerProjectionNorm, width)?,
+            norm_eps: self.spec.norm_eps,
+        })
+    }
+
+    /// What block `index` does with these vectors.
+    fn layer_input(&self, index: usize, LayerInputs { width }: LayerInputs) -> Result<LayerInput> {
+        let hidden = self.spec.hidden;
+        let linear = |tensor, shape| self.linear(Self::whole_tensor(Name::Block(index, tensor), shape), None);
+        Ok(LayerInput {
+            gate: linear(BlockTensor::LayerInputGate, [width, hidden])?,
+            activation: self.spec.gate,
+            projection: linear(BlockTensor::LayerInputProjection, [hidden, width])?,
+            norm: self.norm(Name::Block(index, BlockTensor::LayerInputNorm), hidden)?,
+            norm_eps: self.spec.norm_eps,
+        })
+    }
+
+    fn layer_scale(&self, index: usize) -> Result<f32> {
+        Ok(self.numbers(Name::Block(index, BlockTensor::LayerScale), &[1])?[0])
+    }
+
+    /// The feed-forward and the experts of block `index`, side by side.
+    fn beside_experts(&self, index: usize, experts: Experts) -> Result<FeedForwardBesideExperts> {
+        let hidden = self.spec.hidden;
+        let norm = |tensor| self.norm(Name::Block(index, tensor), hidden);
+        let router = (norm(BlockTensor::RouterScale)? * (1.0 / (hidden as f64).sqrt()))?;
+        Ok(FeedForwardBesideExperts {
+            dense: self.feed_forward(index)?,
+            experts: self.experts(index, experts)?,
+            norms: BesideNorms {
+                dense_output: norm(BlockTensor::BesideOutputNorm)?,
+                router,
+                experts: norm(BlockTensor::ExpertsInputNorm)?,
+                experts_output: norm(BlockTensor::ExpertsOutputNorm)?,
+            },
+            eps: self.spec.norm_eps,
+        })
     }
 
     /// The feed-forward of block `index`, where it is one pair of layers.
@@ -153,22 +238,14 @@ impl Loader<'_> {
         Ok(FeedForward::new(
             gate_up,
             self.spec.gate,
-            self.linear(rows(BlockTensor::Down, self.spec.dense_width()), None)?,
+            self.linear(rows(BlockTensor::Down, self.spec.dense_width(index)), None)?,
         ))
     }
 
     /// The experts of block `index`.
     fn experts(&self, index: usize, experts: Experts) -> Result<MixtureOfExperts> {
         let (count, hidden, wide) = (experts.count, self.spec.hidden, self.spec.intermediate);
-        let whole = |tensor, [rows, inputs]: [usize; 2]| TensorSlice {
-            name: Name::Block(index, tensor),
-            of: rows,
-            first: 0,
-            rows,
-            inputs,
-            stacked: None,
-            step: 1,
-        };
+        let whole = |tensor, shape| Self::whole_tensor(Name::Block(index, tensor), shape);
         // Rows `first..` of an expert's `each` rows, in a tensor of all experts.
         let stacked = |tensor, expert: usize, (each, first): (usize, usize), [rows, inputs]: [usize; 2]| {
             let (of, first) = (count * each, expert * each + first);
@@ -197,9 +274,11 @@ impl Loader<'_> {
         };
         let router_bias = experts.biased.then_some(Name::Block(index, BlockTensor::RouterBias));
         let biased = (experts.scoring == Scoring::Sigmoid).then_some(Name::Block(index, BlockTensor::ChoiceBias));
+        let scales = experts.beside.map(|_| Name::Block(index, BlockTensor::ExpertScales));
         let router = Router {
             layer: self.linear(whole(router(experts), [count, hidden]), router_bias)?,
             choice_bias: biased.map(|name| self.numbers(name, &[count])).transpose()?,
+            scales: scales.map(|name| self.numbers(name, &[count])).transpose()?,
         };
         let biases = experts.biased.then(|| self.expert_biases(index, experts)).transpose()?;
         let bias = |expert: usize| biases.as_ref().map(|all| all.each_ref().map(|of| of.get(expert)));
@@ -248,10 +327,7 @@ impl Loader<'_> {
     /// The recurrent layer of block `index`.
     fn delta_net(&self, index: usize, delta: DeltaShape) -> Result<DeltaNet> {
         let hidden = self.spec.hidden;
-        let slice = |tensor, rows: usize, inputs: usize| {
-            let name = Name::Block(index, tensor);
-            TensorSlice { name, of: rows, first: 0, rows, inputs, stacked: None, step: 1 }
-        };
+        let slice = |tensor, rows, inputs| Self::whole_tensor(Name::Block(index, tensor), [rows, inputs]);
         let inward = |tensor, rows| Source { from: slice(tensor, rows, hidden), bias: None, order: RowOrder::Stored };
         let projections = self.joined([
             inward(BlockTensor::DeltaQkv, delta.channels()),
@@ -300,5 +376,5 @@ impl Loader<'_> {
 fn attends_by_kernel(spec: &DecoderSpec, dtype: DType) -> bool {
     let fits =
         Element::of(dtype).is_some_and(|element| attention_fits(element, spec.heads, spec.kv_heads, spec.head_dim));
-    fits && spec.context <= spec.window
+    fits && spec.context <= spec.window && spec.window_heads.is_none()
 }

@@ -274,12 +274,12 @@ impl<'a> Loader<'a> {
         Ok(stored.index_select(&order, 0)?)
     }
 
-    /// The norm of `heads` heads of queries or keys, where the model has one.
-    pub(super) fn qk_norm(&self, name: Name, heads: usize) -> Result<Option<Tensor>> {
+    /// The norm of `heads` heads of queries or keys, each `dim` wide, where the model has one.
+    pub(super) fn qk_norm(&self, name: Name, heads: usize, dim: usize) -> Result<Option<Tensor>> {
         match self.spec.qk_norm {
             QkNorm::None => Ok(None),
-            QkNorm::PerHead => self.whole(self.reordered(name, self.spec.head_dim)?).map(Some),
-            QkNorm::Whole => self.whole(self.reordered(name, heads * self.spec.head_dim)?).map(Some),
+            QkNorm::PerHead => self.whole(self.reordered(name, dim)?).map(Some),
+            QkNorm::Whole => self.whole(self.reordered(name, heads * dim)?).map(Some),
         }
     }
 }

@@ -16,10 +16,11 @@ pub use replay::{ReplayCounts, Replays};
 use crate::batch::Batch;
 use crate::error::{ModelError, Result};
 use crate::kv::{KvCache, PageGroups};
-use crate::layers::{FeedForwards, Linear, moved};
+use crate::layers::{FeedForwards, LayerEmbedding, Linear, moved};
 use crate::spec::DecoderSpec;
-use block::{Block, Following, Mixer};
+use block::{Block, Mixer};
 use candle_core::{DType, Device, Tensor};
+use moot_kernels::ops::cap::capped;
 use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
 use moot_kernels::ops::rounded::rounded;
 use moot_kernels::{PAGE, SequenceRows, StateRows, Weight};
@@ -33,6 +34,8 @@ pub struct Decoder {
     dtype: DType,
     kv_dtype: DType,
     embedding: Weight,
+    /// Where tokens bring vectors to each layer.
+    layer_embedding: Option<LayerEmbedding>,
     blocks: Vec<Block>,
     norm: Tensor,
     output: Linear,
@@ -120,10 +123,13 @@ impl Decoder {
     /// as many as a token uses.
     #[must_use]
     pub fn linear_weights(&self) -> (LinearWeights, LinearWeights) {
-        let (last, before) = self.blocks.split_last().expect("a model has blocks (bug)");
+        let (of_all, of_wanted) = self.blocks.split_at(self.spec.last_storing_layer() + 1);
+        let (last, before) = of_all.split_last().expect("a model has blocks (bug)");
         let every = before.iter().map(|block| block.projecting().and(block.after_mixer()));
         let every = every.fold(last.projecting(), LinearWeights::and);
-        (every, last.after_mixer().and(LinearWeights::of([&self.output])))
+        let every = every.and(LinearWeights::of(self.layer_embedding.iter().map(|of| &of.projection)));
+        let wanted = of_wanted.iter().map(|block| block.projecting().and(block.after_mixer()));
+        (every, wanted.fold(last.after_mixer(), LinearWeights::and).and(LinearWeights::of([&self.output])))
     }
 
     /// Matrices that a GPU multiplies by packed, with kernels of ours; matrices of one input that are joined count once.
@@ -141,11 +147,8 @@ impl Decoder {
     /// Bytes of the weights of one expert; 0 where there are none.
     #[must_use]
     pub fn expert_bytes(&self) -> usize {
-        let of = |block: &Block| match &block.feed_forward {
-            Following::Experts(experts) => Some(LinearWeights::of(experts.linears_of_one()).bytes),
-            Following::One(_) => None,
-        };
-        self.blocks.iter().find_map(of).unwrap_or(0)
+        let experts = self.blocks.iter().find_map(|block| block.feed_forward.experts());
+        experts.map_or(0, |experts| LinearWeights::of(experts.linears_of_one()).bytes)
     }
 
     /// Feed-forward layers applied until now.
@@ -172,8 +175,11 @@ impl Decoder {
             // A GPU launches nothing on nothing.
             return Ok(Tensor::zeros((0, self.spec.hidden), DType::F32, &Device::Cpu)?);
         }
-        let logits = self.output.apply(hidden)?.to_dtype(DType::F32)?;
-        Ok(scaled(logits, self.spec.logit_scale)?)
+        let logits = scaled(self.output.apply(hidden)?.to_dtype(DType::F32)?, self.spec.logit_scale)?;
+        Ok(match self.spec.logit_cap {
+            Some(cap) => capped(&logits, cap)?,
+            None => logits,
+        })
     }
 
     /// Stores the batch's keys and values in `kv` and gives the final normed hidden states of the wanted rows:
@@ -192,30 +198,51 @@ impl Decoder {
         let (mut angles, mut x) = (angles, scaled(self.embedding.rows(ids)?, self.spec.embedding_scale)?);
         let eps = self.spec.norm_eps;
         // Linear layers choose their product by the type of the activations.
-        let form = |x: Tensor| if self.rounds(batch) { rounded(&x) } else { Ok(x) };
+        let rounds = self.rounds(batch);
+        let form = |x: Tensor| if rounds { rounded(&x) } else { Ok(x) };
+        // `[layers, tokens, width]`
+        let mut vectors = self.layer_embedding.as_ref().map(|of| of.vectors(ids, &x, &form)).transpose()?;
+        // Rows whose logits are not wanted end where nothing more is stored of them.
+        let last_storing = self.spec.last_storing_layer();
+        let narrowed = (!batch.logits_of_all() && last_storing + 1 < self.blocks.len()).then(|| batch.of_wanted());
+        let mut batch = batch;
         // The output of the block before: it is added to `x` in the same pass as the next norm.
         let mut added: Option<Tensor> = None;
         for (i, block) in self.blocks.iter().enumerate() {
             if !x.device().same_device(&block.device) {
                 x = moved(&x, &block.device)?;
                 added = added.map(|added| moved(&added, &block.device)).transpose()?;
+                vectors = vectors.map(|vectors| moved(&vectors, &block.device)).transpose()?;
                 angles = self.angles(batch, &block.device)?;
             }
             let (sum, mut normed) = added_and_normed(&x, added.as_ref(), block.mixer_norm.as_ref(), eps)?;
             (x, normed) = (sum, form(normed)?);
-            let last = i + 1 == self.blocks.len();
             let Some(mut mixed) = self.mixed(i, &normed, &angles, batch, kv)? else { break };
-            if last && !batch.logits_of_all() {
-                // The other rows' keys and values are stored, and their logits are not wanted.
+            if i == last_storing && !batch.logits_of_all() {
                 let wanted = Tensor::new(&batch.logit_rows[..], mixed.device())?;
                 x = x.index_select(&wanted, 0)?;
                 mixed = mixed.index_select(&wanted, 0)?;
+                vectors = vectors.map(|vectors| vectors.index_select(&wanted, 1)).transpose()?;
+                if let Some(narrowed) = &narrowed {
+                    batch = narrowed;
+                    angles = self.angles(batch, &block.device)?;
+                }
             }
             let mixed = self.residual(block.mixer.output().apply(&form(mixed)?)?, block.mixer_output_norm.as_ref())?;
             let (sum, normed) = added_and_normed(&x, Some(&mixed), block.feed_forward_norm.as_ref(), eps)?;
             x = sum;
-            let out = block.feed_forward.apply(&form(normed)?)?;
-            added = Some(self.residual(out, block.feed_forward_output_norm.as_ref())?);
+            let out = block.feed_forward.apply(&x, &form(normed)?, &form)?;
+            let out = self.residual(out, block.feed_forward_output_norm.as_ref())?;
+            added = if block.layer_input.is_some() || block.scale.is_some() {
+                x = (x + out)?;
+                if let (Some(input), Some(vectors)) = (&block.layer_input, &vectors) {
+                    x = (&x + input.apply(&x, &vectors.get(i)?, &form)?)?;
+                }
+                x = scaled(x, block.scale.unwrap_or(1.0))?;
+                None
+            } else {
+                Some(out)
+            };
         }
         if batch.logit_rows.is_empty() {
             // A GPU cannot launch a kernel of no blocks.
@@ -239,9 +266,9 @@ impl Decoder {
     }
 
     /// What block `i` brings in from other positions, before its output layer. `None` where nothing more is needed of
-    /// the last block than its keys and values, or its states, which are stored.
+    /// the last block that stores anything than its keys and values, or its states.
     fn mixed(&self, i: usize, normed: &Tensor, angles: &Angles, batch: &Batch, kv: &KvCache) -> Result<Option<Tensor>> {
-        let ends = i + 1 == self.blocks.len() && batch.logit_rows.is_empty();
+        let ends = i == self.spec.last_storing_layer() && batch.logit_rows.is_empty();
         match &self.blocks[i].mixer {
             Mixer::Attention(attention) => {
                 let (pages, group) = kv.layer(i)?;

@@ -167,8 +167,10 @@ impl Batch {
 impl Decoder {
     /// Whether its steps can be captured.
     fn is_capturable(&self) -> bool {
-        // A router's choice is read by the host; factors of queries are not among the inputs of a captured step.
+        // A router's choice is read by the host; factors of queries and angles of heads of two widths are not among the inputs of a
+        // captured step.
         self.device.is_cuda()
+            && self.spec.window_heads.is_none()
             && self.spec.experts.is_none()
             && self.spec.recurrence.is_none()
             && self.spec.query_scaling.is_none()

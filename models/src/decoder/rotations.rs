@@ -13,7 +13,8 @@ pub(super) struct Rotations {
     query_scaling: Option<QueryScaling>,
 }
 
-/// Cosines and sines of a step's positions, `[tokens, head_dim / 2]` each, by rotation.
+/// Cosines and sines of a step's positions, `[tokens, head_dim / 2]` each, by rotation; heads may differ in width between
+/// rotations.
 #[derive(Debug, Clone)]
 pub(super) struct Angles {
     by_kind: Vec<(Rotation, (Tensor, Tensor))>,
@@ -29,7 +30,9 @@ impl Rotations {
             (Rotation::None, None),
         ];
         let used = |rotation: Rotation| (0..spec.layers).any(|layer| spec.kind(layer).rotation == rotation);
-        let rotary = |(rotation, rope)| (rotation, Rotary::new(rope, spec.head_dim));
+        let window_dim = spec.window_heads.map_or(spec.head_dim, |heads| heads.head_dim);
+        let head_dim = |rotation| if rotation == Rotation::WindowRope { window_dim } else { spec.head_dim };
+        let rotary = |(rotation, rope)| (rotation, Rotary::new(rope, head_dim(rotation)));
         let by_kind = all.into_iter().filter(|(rotation, _)| used(*rotation)).map(rotary).collect();
         Self { by_kind, query_scaling: spec.query_scaling }
     }

@@ -220,7 +220,7 @@ impl CausalReranker {
             return Err(wrong("config.json", "max_position_embeddings", expected, limit.to_string()));
         }
         let weights = Weights::Safetensors(Safetensors::open(path)?);
-        let [embedding, output] = [Name::Embedding, Name::Output].map(|name| Naming::HuggingFace.name(name));
+        let [embedding, output] = [Name::Embedding, Name::Output].map(|name| Naming::FOLDER.name(name));
         let output = if config.flag("tie_word_embeddings")? { embedding } else { output };
         if !weights.contains(&output) {
             return Err(ModelError::NotAModel {

@@ -11,46 +11,72 @@ use moot_kernels::PAGE;
 /// Most groups: each has a table of pages and a plan of attention in every step.
 const MOST_GROUPS: usize = 8;
 
-/// How the layers with attention are divided. A page has the keys and values of [`PAGE`] positions in the layers of one
+/// How the layers with keys and values are divided. A page has the keys and values of [`PAGE`] positions in the layers of one
 /// group. Groups of full layers come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageGroups {
-    /// Layers of a group; the last group of a kind may have fewer.
-    pub layers: usize,
+    /// Places of a group, each with room for the widest keys and values of any layer; the last group of a kind may leave
+    /// some empty.
+    pub places: usize,
     /// Groups of layers that attend to every position. Where nothing is given back, the one group of all layers.
     pub full: usize,
     /// Groups of layers that attend to the last `window` positions alone.
     pub windowed: usize,
     /// Positions that a row of a windowed group attends to, its own included; `usize::MAX` where there is no such group.
     pub window: usize,
+    /// Layers that share a place of a full group, and of a windowed one.
+    pub shares: [usize; 2],
+}
+
+/// Where the keys and values of a layer are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LayerPlace {
+    /// Its group.
+    pub group: usize,
+    /// Its place in a page of the group.
+    pub place: usize,
+    /// Which of the layers that share the place it is, and how many these are.
+    pub share: (usize, usize),
 }
 
 impl PageGroups {
-    /// One group of all layers with attention: no page is given back while a sequence runs.
+    /// One group of all layers with keys and values: no page is given back while a sequence runs.
     #[must_use]
     pub fn one(spec: &DecoderSpec) -> Self {
-        Self { layers: spec.attention_layers(), full: 1, windowed: 0, window: usize::MAX }
+        Self { places: spec.kv_layers(), full: 1, windowed: 0, window: usize::MAX, shares: [1, 1] }
     }
 
     /// Groups by window, where giving pages back can save memory: as many layers in each as waste the fewest places.
     #[must_use]
     pub fn of(spec: &DecoderSpec) -> Self {
         let one = Self::one(spec);
-        let windowed = (0..spec.layers).filter(|&layer| spec.kind(layer).windowed).count();
+        let own = || (0..spec.layers).filter(|&layer| spec.has_kv(layer));
+        let windowed = own().filter(|&layer| spec.kind(layer).windowed).count();
         if windowed == 0 || spec.window >= spec.context || spec.recurrence.is_some() {
             return one;
         }
-        let full = spec.layers - windowed;
-        let with = |layers: usize| Self {
-            layers,
-            full: full.div_ceil(layers),
-            windowed: windowed.div_ceil(layers),
+        let full = own().count() - windowed;
+        let widest = widest(spec);
+        let share = |windowed: bool| {
+            let alike = own().find(|&layer| spec.kind(layer).windowed == windowed);
+            alike.map_or(1, |layer| widest / spec.heads_of(layer).kv_width().max(1))
+        };
+        let shares = [share(false), share(true)];
+        if own().any(|layer| spec.heads_of(layer).kv_width() * shares[usize::from(spec.kind(layer).windowed)] != widest)
+        {
+            return one;
+        }
+        let with = |places: usize| Self {
+            places,
+            full: full.div_ceil(places * shares[0]),
+            windowed: windowed.div_ceil(places * shares[1]),
             window: spec.window.max(1),
+            shares,
         };
         let possible = (1..=full.max(windowed)).rev().map(with).filter(|groups| groups.count() <= MOST_GROUPS);
-        let best = possible.min_by_key(|groups| groups.count() * groups.layers).unwrap_or(one);
+        let best = possible.min_by_key(|groups| groups.count() * groups.places).unwrap_or(one);
         // Else a long context would take as much as without groups.
-        if best.full * best.layers < spec.layers { best } else { one }
+        if best.full * best.places * widest < kv_width(spec) { best } else { one }
     }
 
     /// Groups of both kinds.
@@ -59,22 +85,31 @@ impl PageGroups {
         self.full + self.windowed
     }
 
-    /// Of each layer its group, and its place in the group; without meaning for layers with a recurrent state.
-    pub(crate) fn places(&self, spec: &DecoderSpec) -> Vec<(usize, usize)> {
-        let (mut full, mut windowed) = (0, self.full * self.layers);
+    /// Layers that share a place of group `group`: page `p` is their page `p` times this.
+    pub(crate) fn share(&self, group: usize) -> usize {
+        self.shares[usize::from(group >= self.full)]
+    }
+
+    /// Of each layer where its keys and values are, or those of the layer that it shares them with; without meaning for layers
+    /// with a recurrent state.
+    pub(crate) fn layer_places(&self, spec: &DecoderSpec) -> Vec<LayerPlace> {
+        let mut counts = [0, 0];
         let place = |layer: usize| {
-            let kind = spec.kind(layer);
-            let next = if kind.windowed && self.windowed > 0 { &mut windowed } else { &mut full };
-            let place = *next;
-            *next += usize::from(!kind.recurrent);
-            (place / self.layers.max(1), place % self.layers.max(1))
+            let windowed = spec.kind(layer).windowed && self.windowed > 0;
+            let (count, share) = (&mut counts[usize::from(windowed)], self.shares[usize::from(windowed)]);
+            let (place, part) = (*count / share, *count % share);
+            *count += usize::from(spec.has_kv(layer));
+            let group = place / self.places.max(1) + if windowed { self.full } else { 0 };
+            LayerPlace { group, place: place % self.places.max(1), share: (part, share) }
         };
-        (0..spec.layers).map(place).collect()
+        let own: Vec<LayerPlace> = (0..spec.layers).map(place).collect();
+        (0..spec.layers).map(|layer| own[spec.kv_layer(layer)]).collect()
     }
 
     /// Bytes of a page of one group, whose numbers are of `dtype`.
     pub(crate) fn page_bytes(&self, spec: &DecoderSpec, dtype: DType) -> usize {
-        2 * self.layers * spec.kv_heads * spec.head_dim * PAGE * dtype.size_in_bytes()
+        let numbers = if self.count() == 1 { kv_width(spec) } else { self.places * widest(spec) };
+        2 * numbers * PAGE * dtype.size_in_bytes()
     }
 
     /// The first page, in the order of positions, that windowed layers read for the token at `position` or for a later one.
@@ -115,4 +150,15 @@ impl PageGroups {
         let long = pages.saturating_sub(self.count().saturating_mul(most)).checked_div(self.full).unwrap_or(usize::MAX);
         if short < most { short.saturating_mul(PAGE) } else { most.saturating_add(long).saturating_mul(PAGE) }
     }
+}
+
+/// Numbers of a token's keys in all layers that have their own.
+pub(super) fn kv_width(spec: &DecoderSpec) -> usize {
+    (0..spec.layers).filter(|&layer| spec.has_kv(layer)).map(|layer| spec.heads_of(layer).kv_width()).sum()
+}
+
+/// Numbers of a token's keys in the layer that has the most.
+pub(super) fn widest(spec: &DecoderSpec) -> usize {
+    let own = (0..spec.layers).filter(|&layer| spec.has_kv(layer));
+    own.map(|layer| spec.heads_of(layer).kv_width()).max().unwrap_or(0)
 }

@@ -2,6 +2,7 @@
 
 mod groups;
 
+use groups::LayerPlace;
 pub use groups::PageGroups;
 
 use crate::error::{ModelError, Result};
@@ -23,7 +24,8 @@ pub struct KvCache {
 #[derive(Debug)]
 enum Layer {
     /// `[pages, kv_heads, head_dim, PAGE]` and `[pages, kv_heads, PAGE, head_dim]`, of which the pages of the layer's group
-    /// are its own. The layers in the same place of other groups have the same tensors.
+    /// are its own. The layers in the same place of other groups have the same memory. Where layers share a place, these are
+    /// the layer's pages and the others' in turn, from its first on.
     Pages {
         keys: Tensor,
         values: Tensor,
@@ -52,18 +54,19 @@ impl KvCache {
             source: moot_kernels::without_backtrace(source),
         };
         if (0..spec.layers).any(|layer| device_of(layer).is_cpu()) {
-            reservable(spec, pages, dtype).and_then(|()| states_reservable(spec, states)).map_err(what)?;
+            reservable(spec, groups, pages, dtype).and_then(|()| states_reservable(spec, states)).map_err(what)?;
         }
-        let zeros = |shape: (usize, usize, usize, usize), device: &Device| match (device, dtype) {
+        let zeros = |numbers: usize, device: &Device| match (device, dtype) {
             (Device::Cpu, DType::F16) => {
-                let count = shape.0 * shape.1 * shape.2 * shape.3;
-                let refused = || candle_core::Error::Msg(format!("{} bytes: the system has not that much", 2 * count));
-                Tensor::from_vec(try_zeroed(count).ok_or_else(refused)?, shape, device)
+                let refused =
+                    || candle_core::Error::Msg(format!("{} bytes: the system has not that much", 2 * numbers));
+                Tensor::from_vec(try_zeroed(numbers).ok_or_else(refused)?, numbers, device)
             }
-            _ => Tensor::zeros(shape, dtype, device),
+            _ => Tensor::zeros(numbers, dtype, device),
         };
-        let places = groups.places(spec);
-        let mut tensors: Vec<(Tensor, Tensor)> = Vec::new();
+        let places = groups.layer_places(spec);
+        // Of each place its keys and values.
+        let mut held: Vec<[Tensor; 2]> = Vec::new();
         let layer = |layer: usize| {
             let device = device_of(layer);
             match spec.recurrence_of(layer) {
@@ -73,15 +76,20 @@ impl KvCache {
                     return Ok(Layer::ShortConv(ConvStates::new(shape, states, device)?));
                 }
             }
-            let (group, place) = places[layer];
+            let (LayerPlace { group, place, share: (part, of) }, heads) = (places[layer], spec.heads_of(layer));
             // Places of a group are taken in the order of layers.
-            if place >= tensors.len() {
-                let keys = zeros((pages, spec.kv_heads, spec.head_dim, PAGE), device)?;
-                tensors.push((keys, zeros((pages, spec.kv_heads, PAGE, spec.head_dim), device)?));
+            if place >= held.len() {
+                let numbers = pages * of * heads.kv_width() * PAGE;
+                held.push([zeros(numbers, device)?, zeros(numbers, device)?]);
                 // A GPU computes behind this thread. Its errors are returned here and not by the first step.
                 device.synchronize()?;
             }
-            let (keys, values) = tensors[place].clone();
+            let in_pages = |of_place: &Tensor, rows: usize, columns: usize| {
+                let all = of_place.reshape((pages * of, heads.kv, rows, columns))?;
+                if of == 1 { Ok(all) } else { all.narrow(0, part, (pages * of).saturating_sub(of - 1)) }
+            };
+            let [keys, values] = &held[place];
+            let (keys, values) = (in_pages(keys, heads.dim, PAGE)?, in_pages(values, PAGE, heads.dim)?);
             Ok(Layer::Pages { keys, values, group })
         };
         let layers = (0..spec.layers).map(layer).collect::<candle_core::Result<_>>().map_err(what)?;
@@ -91,7 +99,7 @@ impl KvCache {
     /// Bytes of one page over all layers.
     #[must_use]
     pub fn page_bytes(spec: &DecoderSpec, dtype: DType) -> usize {
-        2 * spec.attention_layers() * spec.kv_heads * spec.head_dim * PAGE * dtype.size_in_bytes()
+        PageGroups::one(spec).page_bytes(spec, dtype)
     }
 
     /// Bytes of one recurrent state over all layers; 0 where there are no such layers.
@@ -147,9 +155,10 @@ fn states_reservable(spec: &DecoderSpec, states: usize) -> candle_core::Result<(
 
 /// Candle's own allocation would end the process where the system refuses it. For numbers that Candle allocates this asks
 /// first, for what one layer needs, and gives it back.
-fn reservable(spec: &DecoderSpec, pages: usize, dtype: DType) -> candle_core::Result<()> {
-    let page = 2 * spec.kv_heads * spec.head_dim * PAGE * dtype.size_in_bytes();
-    let slots = pages.checked_mul(PAGE).filter(|&slots| u32::try_from(slots).is_ok());
+fn reservable(spec: &DecoderSpec, groups: &PageGroups, pages: usize, dtype: DType) -> candle_core::Result<()> {
+    let page = 2 * groups::widest(spec) * PAGE * dtype.size_in_bytes();
+    let most_shares = groups.shares.into_iter().max().unwrap_or(1);
+    let slots = pages.checked_mul(PAGE * most_shares).filter(|&slots| u32::try_from(slots).is_ok());
     let Some(bytes) = slots.and_then(|_| pages.checked_mul(page)) else {
         candle_core::bail!("{} pages are the most", u32::MAX as usize / PAGE)
     };

@@ -3,6 +3,7 @@
 use super::{FeedForward, FeedForwards, Linear};
 use crate::spec::{Experts, Scoring};
 use candle_core::{DType, Device, Result, Tensor};
+use moot_kernels::ops::norm::rms_norm;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -23,6 +24,43 @@ pub(crate) struct Router {
     pub(crate) layer: Linear,
     /// Added to each expert's score where experts are chosen, and not to its weight.
     pub(crate) choice_bias: Option<Vec<f32>>,
+    /// Factors of experts' weights.
+    pub(crate) scales: Option<Vec<f32>>,
+}
+
+/// A feed-forward and experts side by side: `norm(dense(x_n)) + norm(experts(norm(x)))` of the residual stream `x` and its
+/// norm `x_n`. The router's input is `x` under a norm of its own.
+#[derive(Debug)]
+pub(crate) struct FeedForwardBesideExperts {
+    pub(crate) dense: FeedForward,
+    pub(crate) experts: MixtureOfExperts,
+    /// Weights of norms, `[hidden]` each.
+    pub(crate) norms: BesideNorms,
+    pub(crate) eps: f32,
+}
+
+/// The norms of [`FeedForwardBesideExperts`].
+#[derive(Debug)]
+pub(crate) struct BesideNorms {
+    /// Behind the feed-forward.
+    pub(crate) dense_output: Tensor,
+    /// Before the router.
+    pub(crate) router: Tensor,
+    /// Before the experts.
+    pub(crate) experts: Tensor,
+    /// Behind the experts.
+    pub(crate) experts_output: Tensor,
+}
+
+impl FeedForwardBesideExperts {
+    /// `[tokens, hidden]` to the same; `form` gives activations the type that linear layers take.
+    pub(crate) fn apply(&self, x: &Tensor, normed: &Tensor, form: &dyn Fn(Tensor) -> Result<Tensor>) -> Result<Tensor> {
+        let norms = &self.norms;
+        let before = |weight: &Tensor| form(rms_norm(x, weight, self.eps)?);
+        let dense = rms_norm(&self.dense.apply(normed)?, &norms.dense_output, self.eps)?;
+        let experts = self.experts.apply_routed(&before(&norms.experts)?, &before(&norms.router)?)?;
+        dense + rms_norm(&experts, &norms.experts_output, self.eps)?
+    }
 }
 
 /// The expert of every token: `sigmoid(gate(x)) · layers(x)`.
@@ -49,7 +87,13 @@ impl MixtureOfExperts {
     /// `[tokens, hidden]` to the same. A token's result is summed in the order of experts, so its bits do not depend on the
     /// tokens beside it where those of a product do not.
     pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        let logits = self.router.layer.apply(x)?.to_dtype(DType::F32)?.to_device(&Device::Cpu)?.to_vec2::<f32>()?;
+        self.apply_routed(x, x)
+    }
+
+    /// As [`Self::apply`], with experts chosen by `routed`.
+    fn apply_routed(&self, x: &Tensor, routed: &Tensor) -> Result<Tensor> {
+        let logits =
+            self.router.layer.apply(routed)?.to_dtype(DType::F32)?.to_device(&Device::Cpu)?.to_vec2::<f32>()?;
         let shares = self.shares(&logits);
         let used: Vec<(&FeedForward, &Share)> =
             self.experts.iter().zip(&shares).filter(|(_, share)| !share.tokens.is_empty()).collect();
@@ -85,8 +129,9 @@ impl MixtureOfExperts {
         let mut shares = vec![Share::default(); self.spec.count];
         for (token, logits) in logits.iter().enumerate() {
             for (expert, weight) in chosen(logits, self.spec, self.router.choice_bias.as_deref()) {
+                let scale = self.router.scales.as_ref().map_or(1.0, |scales| scales[expert]);
                 shares[expert].tokens.push(token as u32);
-                shares[expert].weights.push(weight);
+                shares[expert].weights.push(weight * scale);
             }
         }
         shares

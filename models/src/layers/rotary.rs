@@ -64,6 +64,13 @@ fn speeds(rope: &Rope) -> Vec<f32> {
             let divided = ((pair as f64 - low) / (high - low).max(0.001)).clamp(0.0, 1.0) as f32;
             plain(pair) / *factor as f32 * divided + plain(pair) * (1.0 - divided)
         }
+        RopeScaling::FirstPairs { pairs } => {
+            if pair < *pairs {
+                plain(pair)
+            } else {
+                0.0
+            }
+        }
         RopeScaling::Divisors { divisors, .. } => plain(pair) / divisors[pair],
     };
     (0..rope.dims / 2).map(scaled).collect()

@@ -9,7 +9,7 @@ use crate::decoder::Residency;
 use crate::error::Result;
 use crate::kv::{KvCache, PageGroups};
 use crate::layers::MOST_BY_PACKED_BLOCKS;
-use crate::spec::{DecoderSpec, Recurrence};
+use crate::spec::{DecoderSpec, Experts, Recurrence};
 use crate::weights::Weights;
 use candle_core::DType;
 use moot_kernels::PAGE;
@@ -85,6 +85,8 @@ pub struct Footprint {
     /// Rows of query, key and value together.
     attention: usize,
     intermediate: usize,
+    /// Numbers of the vectors that a token brings to all layers.
+    layer_inputs: usize,
     vocab: usize,
     placement: Placement,
 }
@@ -116,6 +118,16 @@ impl Footprint {
 
     fn new(types: BTreeMap<String, StoredType>, spec: &DecoderSpec) -> Self {
         let groups = PageGroups::of(spec);
+        let attention = |layer: usize| {
+            let heads = spec.heads_of(layer);
+            heads.query_width() + 2 * heads.kv_width()
+        };
+        let inner = |layer: usize| {
+            let used = |experts: Experts| spec.intermediate * experts.used + experts.shared.unwrap_or(0);
+            let experts = spec.experts_of(layer).map_or(0, used);
+            spec.dense_width(layer).max(experts)
+        };
+        let widest = |width: &dyn Fn(usize) -> usize| (0..spec.layers).map(width).max().unwrap_or(0);
         Self {
             types: sorted(types),
             kv_token_bytes: (KvCache::page_bytes(spec, KV) / PAGE) as u64,
@@ -123,11 +135,9 @@ impl Footprint {
             group_token_bytes: (groups.page_bytes(spec, KV) / PAGE) as u64,
             state_bytes: KvCache::state_bytes(spec) as u64,
             hidden: spec.hidden,
-            attention: projected((spec.heads + 2 * spec.kv_heads) * spec.head_dim, spec.recurrence),
-            intermediate: match spec.experts {
-                None => spec.intermediate,
-                Some(experts) => spec.dense_width().max(spec.intermediate * experts.used + experts.shared.unwrap_or(0)),
-            },
+            attention: projected(widest(&attention), spec.recurrence),
+            intermediate: widest(&inner),
+            layer_inputs: spec.layer_inputs.map_or(0, |inputs| spec.layers * inputs.width),
             vocab: spec.vocab,
             placement: Placement::Cpu,
         }
@@ -146,7 +156,7 @@ impl Footprint {
     pub fn on_gpu(self, dtype: DType, widened: Widened) -> Self {
         let width = dtype.size_in_bytes() as u64;
         let held = self.with_kv(dtype);
-        let groups = PageGroups { full: 1, windowed: 0, window: usize::MAX, ..held.groups };
+        let groups = PageGroups { full: 1, windowed: 0, window: usize::MAX, shares: [1, 1], ..held.groups };
         let group_token_bytes = held.kv_token_bytes;
         Self { placement: Placement::Gpu { width, widened }, groups, group_token_bytes, ..held }
     }
@@ -214,8 +224,9 @@ impl Footprint {
     /// Bytes that a step of `step_tokens` and `rows` takes besides weights, keys and values.
     #[must_use]
     pub fn working_bytes(&self, step_tokens: usize, rows: usize) -> u64 {
-        // The residual stream with its sum and norm, what goes in and out of attention, gate, up and their product.
-        let row = 4 * self.hidden + 2 * self.attention + 3 * self.intermediate;
+        // The residual stream with its sum and norm, what goes in and out of attention, gate, up and their product, and the
+        // vectors of all layers while they are made.
+        let row = 4 * self.hidden + 2 * self.attention + 3 * self.intermediate + 4 * self.layer_inputs;
         if let Placement::Gpu { width, widened } = self.placement {
             let (rows, tokens) = (rows as u64, step_tokens.max(rows) as u64);
             let activations = (width * row as u64).saturating_mul(tokens);
@@ -315,6 +326,8 @@ mod tests {
             ("mistral-7b-v0.3", 4.37e9),
             ("qwen3-8b", 5.03e9),
             ("lfm2.5-1.2b", 0.731e9),
+            ("gemma-4-e2b", 3.43e9),
+            ("gemma-4-12b", 7.12e9),
         ];
         for (alias, bytes) in files {
             let found = planned(alias).stored_bytes() as f64;
@@ -375,7 +388,7 @@ mod tests {
         let footprint = planned("gemma-3-270m");
         let layer = 2 * 256 * 2;
         assert_eq!(footprint.kv_token_bytes, 18 * layer);
-        assert_eq!(footprint.groups, PageGroups { layers: 3, full: 1, windowed: 5, window: 512 });
+        assert_eq!(footprint.groups, PageGroups { places: 3, full: 1, windowed: 5, window: 512, shares: [1, 1] });
         assert_eq!(footprint.kv_bytes(2, 160, 512), 2 * 160 * 18 * layer, "all is in the window");
         let (short, long) = (footprint.kv_bytes(1, 2048, 512), footprint.kv_bytes(1, 18_432, 512));
         assert_eq!(long - short, 16_384 * 3 * layer);

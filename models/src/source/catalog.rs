@@ -291,7 +291,10 @@ impl CatalogEntry {
                 return Err(("wheels.count", "at least 1", "0".to_owned()));
             }
         }
-        self.shape.wrong().map_or(Ok(()), |field| Err((field, "a number that fits the others", "another".to_owned())))
+        if let Some(field) = self.shape.wrong() {
+            return Err((field, "a number that fits the others", "another".to_owned()));
+        }
+        self.shape.spec().map(|_| ()).map_err(|fault| ("shape", "that of a known architecture", fault.to_string()))
     }
 }
 

@@ -1,9 +1,10 @@
 //! A model's shape as in its config.json, so that memory can be planned before the model is fetched.
 
-use crate::spec::Recurrence;
-use moot_kernels::ops::delta_net::{DeltaShape, HeadOrder};
-use moot_kernels::ops::short_conv::ConvShape;
+use crate::arch::{Config, spec_of_config};
+use crate::error::Result;
+use crate::spec::DecoderSpec;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// Fields of a config.json, with the same names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,6 +69,36 @@ pub struct Shape {
     /// The first layers, which have no experts (LFM2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_dense_layers: Option<usize>,
+    /// Experts that a token goes through, beside the feed-forward of each layer (Gemma 4, as the next nine).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_k_experts: Option<usize>,
+    /// Whether layers have experts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enable_moe_block: Option<bool>,
+    /// Width of a head in full layers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub global_head_dim: Option<usize>,
+    /// Key and value heads of full layers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_global_key_value_heads: Option<usize>,
+    /// Whether values of full layers are their keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attention_k_eq_v: Option<bool>,
+    /// The last layers, which have no keys and values of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_kv_shared_layers: Option<usize>,
+    /// Whether the feed-forward of these is twice as wide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub use_double_wide_mlp: Option<bool>,
+    /// Numbers of the vector that a token brings to each layer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden_size_per_layer_input: Option<usize>,
+    /// The cap of logits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_logit_softcapping: Option<f64>,
+    /// `full_attention` or `sliding_attention`, by layer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer_types: Option<Vec<String>>,
     /// Whether the weights of the used experts are divided by their sum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub norm_topk_prob: Option<bool>,
@@ -134,23 +165,12 @@ impl Shape {
         serde_json::to_value(self).expect("numbers and strings are JSON (bug)")
     }
 
-    /// The recurrent layers and their number, where there are such layers.
-    #[must_use]
-    pub fn recurrence(&self) -> Option<(Recurrence, usize)> {
-        if let (Some(attending), Some(taps)) = (&self.full_attn_idxs, self.conv_l_cache) {
-            let shape = ConvShape { channels: self.hidden_size, taps };
-            return Some((Recurrence::ShortConv(shape), self.num_hidden_layers.saturating_sub(attending.len())));
-        }
-        let shape = DeltaShape {
-            key_heads: self.linear_num_key_heads?,
-            value_heads: self.linear_num_value_heads?,
-            key_dim: self.linear_key_head_dim?,
-            value_dim: self.linear_value_head_dim?,
-            taps: self.linear_conv_kernel_dim?,
-            order: HeadOrder::Grouped,
-        };
-        let attending = self.num_hidden_layers / self.full_attention_interval.unwrap_or(4).max(1);
-        Some((Recurrence::Delta(shape), self.num_hidden_layers - attending))
+    /// The decoder of this shape.
+    ///
+    /// # Errors
+    /// As [`spec_of_config`].
+    pub fn spec(&self) -> Result<DecoderSpec> {
+        spec_of_config(&Config::of(Path::new("models/catalog.toml"), self.config())?)
     }
 
     /// Width of a head.

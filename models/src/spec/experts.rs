@@ -17,13 +17,25 @@ pub struct Experts {
     pub biased: bool,
     /// The first layers, where these have no experts.
     pub dense: Option<DenseLayers>,
+    /// Width of a feed-forward that every token goes through besides, with norms around it and around the experts, whose
+    /// router has an input of its own (Gemma 4).
+    pub beside: Option<usize>,
 }
 
 impl Experts {
     /// `used` of `count` experts in every layer by a softmax, divided by their sum; no shared one and no biases.
     #[must_use]
     pub const fn of(count: usize, used: usize) -> Self {
-        Self { count, used, scoring: Scoring::Softmax, normalised: true, shared: None, biased: false, dense: None }
+        Self {
+            count,
+            used,
+            scoring: Scoring::Softmax,
+            normalised: true,
+            shared: None,
+            biased: false,
+            dense: None,
+            beside: None,
+        }
     }
 }
 

@@ -1,10 +1,13 @@
 //! The specification of a decoder as plain data, from a GGUF's metadata or a config.json.
 
 mod experts;
+mod heads;
+mod layers;
 mod layout;
 mod recurrence;
 
 pub use experts::{DenseLayers, Experts, Scoring};
+pub use heads::{Heads, WindowHeads};
 pub use layout::{ExpertTensors, Layout, NormNames, NormWeights, Projections, QkRows};
 pub use recurrence::Recurrence;
 
@@ -27,8 +30,15 @@ pub struct DecoderSpec {
     pub kv_heads: usize,
     /// Width of a head, a multiple of 16; need not be `hidden / heads`.
     pub head_dim: usize,
+    /// The heads of windowed layers, where they are others than those of full layers.
+    pub window_heads: Option<WindowHeads>,
+    /// The last layers, which have no keys and values of their own: each attends to those of the last layer before them
+    /// that has a window, or has none, as it has.
+    pub shared_kv_layers: usize,
     /// Width between the feed-forward's layers, of one expert where there are several.
     pub intermediate: usize,
+    /// Width between the feed-forward's layers by layer, where they differ and there are no experts.
+    pub widths: Vec<usize>,
     /// The experts of feed-forwards; `None` where each is one pair of layers.
     pub experts: Option<Experts>,
     /// Positions that are computed exactly: a prompt and its reply together.
@@ -72,6 +82,14 @@ pub struct DecoderSpec {
     pub bias: Bias,
     /// Whether queries and keys are normed before they are rotated.
     pub qk_norm: QkNorm,
+    /// How layers with keys of their own come to values.
+    pub values: Values,
+    /// The vectors that tokens bring to each layer, where they do.
+    pub layer_inputs: Option<LayerInputs>,
+    /// Whether each layer multiplies the residual stream by a number of its own when it ends.
+    pub layer_scales: bool,
+    /// The logits `l` become `c tanh(l / c)` for this `c`.
+    pub logit_cap: Option<f32>,
     /// Where the output layer's weights are.
     pub output: Output,
     /// Layout of tensors in the file that loading rearranges.
@@ -195,6 +213,11 @@ pub enum RopeScaling {
         /// Whether the first and last pair that are blended are whole numbers, as in the paper's code.
         whole_pairs: bool,
     },
+    /// The first `pairs` of `dims / 2` pairs turn, the others do not (Gemma 4's "proportional").
+    FirstPairs {
+        /// At most `dims / 2`.
+        pairs: usize,
+    },
     /// A divisor a pair, as some files store them (GGUF's Llama 3.1, `LongRoPE`).
     Divisors {
         /// `[dims / 2]`
@@ -224,6 +247,25 @@ pub enum QkNorm {
     PerHead,
     /// All heads together, with weights of `[heads * head_dim]` and `[kv_heads * head_dim]`.
     Whole,
+}
+
+/// How layers with keys of their own come to values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Values {
+    /// By a projection.
+    Projected,
+    /// By a projection, each head then divided by its root mean square.
+    Normed,
+    /// As [`Self::Normed`]; full layers have no projection of values and take keys before their norm and rotation.
+    NormedKeysInFullLayers,
+}
+
+/// Vectors that a token brings to each layer besides the residual stream (Gemma 4's per-layer embeddings): rows of a table of
+/// their own, and a projection of the token's embedding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LayerInputs {
+    /// Numbers of a layer's vector.
+    pub width: usize,
 }
 
 /// Where the output layer's weights are.
@@ -272,10 +314,10 @@ impl DecoderSpec {
         }
     }
 
-    /// The layers that have keys and values.
+    /// The layers that have keys and values of their own.
     #[must_use]
-    pub fn attention_layers(&self) -> usize {
-        self.layers - self.recurrent_layers()
+    pub fn kv_layers(&self) -> usize {
+        (0..self.layers).filter(|&layer| self.has_kv(layer)).count()
     }
 
     /// The layers that have a recurrent state.
@@ -296,10 +338,13 @@ impl DecoderSpec {
         self.experts.filter(|experts| layer >= experts.dense.map_or(0, |dense| dense.layers))
     }
 
-    /// Width between the layers of a feed-forward without experts.
+    /// Width between the layers of layer `layer`'s feed-forward without experts.
     #[must_use]
-    pub fn dense_width(&self) -> usize {
-        self.experts.and_then(|experts| experts.dense).map_or(self.intermediate, |dense| dense.width)
+    pub fn dense_width(&self, layer: usize) -> usize {
+        match self.experts {
+            None => self.widths.get(layer).copied().unwrap_or(self.intermediate),
+            Some(experts) => experts.beside.or(experts.dense.map(|dense| dense.width)).unwrap_or(self.intermediate),
+        }
     }
 
     /// Sets how each layer attends. Where there are more layers than a model has, nothing is set: the spec is refused.
@@ -324,7 +369,8 @@ impl DecoderSpec {
     /// Whether [`Self::file_row`] leaves every row where it is.
     #[must_use]
     pub fn rows_in_order(&self) -> bool {
-        self.layout.qk_rows == QkRows::Halves && self.rope.dims == self.head_dim
+        // Heads of two widths are loaded in order alone.
+        self.window_heads.is_some() || self.layout.qk_rows == QkRows::Halves && self.rope.dims == self.head_dim
     }
 
     /// One line for the user where the model can do less here than its file claims.

@@ -14,13 +14,14 @@ use tokenizers::models::wordpiece::WordPiece;
 
 /// Control tokens that end a turn or a text wherever a vocabulary has them, whatever its configuration names:
 /// a model that was tuned on one of these emits it even where `eos_token_id` is another.
-const END_OF_TURN: [&str; 10] = [
+const END_OF_TURN: [&str; 11] = [
     "<|im_end|>",
     "<|eot_id|>",
     "<|eom_id|>",
     "<|end|>",
     "<|end_of_turn|>",
     "<end_of_turn>",
+    "<turn|>",
     "<|end_of_text|>",
     "<|endoftext|>",
     "<|return|>",

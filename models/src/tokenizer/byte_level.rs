@@ -4,13 +4,11 @@ use super::blueprint::{Blueprint, Locations, Subwords};
 use super::normalizer::NormalizerStep;
 use super::splitter::{SPLITTERS, Splitter};
 use super::table::{Spelling, TokenKind};
-use super::vocabulary::{TOKENS, Vocabulary, add_bos, vocabulary, wrong_item};
+use super::vocabulary::{MERGES, TOKENS, Vocabulary, add_bos, merges, vocabulary};
 use crate::error::{ModelError, Result, SPLITTER_FIELD};
 use crate::weights::Metadata;
 use std::collections::BTreeMap;
 use tokenizers::normalizers::NFC;
-
-const MERGES: &str = "tokenizer.ggml.merges";
 
 /// Reads the vocabulary of `metadata`.
 pub(super) fn read(metadata: &Metadata) -> Result<Blueprint> {
@@ -63,20 +61,4 @@ fn kind_of(token_type: i64) -> Option<TokenKind> {
         5 => TokenKind::Absent,
         _ => return None,
     })
-}
-
-fn merges(metadata: &Metadata) -> Result<Vec<(String, String)>> {
-    let rows = metadata.strings(MERGES)?.iter().enumerate();
-    rows.map(|(index, row)| {
-        let pair = std::str::from_utf8(row).ok().and_then(|row| row.split_once(' '));
-        match pair.filter(|(left, right)| !left.is_empty() && !right.is_empty() && !right.contains(' ')) {
-            Some((left, right)) => Ok((left.to_owned(), right.to_owned())),
-            None => {
-                let field = format!("{MERGES}[{index}]");
-                let found = format!("{:?}", String::from_utf8_lossy(row));
-                Err(wrong_item(metadata, &field, "two tokens with a space between", &found))
-            }
-        }
-    })
-    .collect()
 }

@@ -2,7 +2,7 @@
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>).
 
 use super::blueprint::Blueprint;
-use super::{byte_level, sentencepiece};
+use super::{byte_level, sentencepiece, spaced};
 use crate::error::Result;
 use crate::weights::Metadata;
 
@@ -13,6 +13,10 @@ pub(super) fn read(metadata: &Metadata) -> Result<Blueprint> {
     match metadata.str(MODEL)? {
         "gpt2" => byte_level::read(metadata),
         "llama" => sentencepiece::read(metadata),
-        _ => Err(metadata.wrong(MODEL, "\"gpt2\" (byte-level BPE) or \"llama\" (SentencePiece)")),
+        "gemma4" => spaced::read(metadata),
+        _ => {
+            let expected = "\"gpt2\" (byte-level BPE), \"llama\" (SentencePiece) or \"gemma4\"";
+            Err(metadata.wrong(MODEL, expected))
+        }
     }
 }

@@ -27,6 +27,7 @@ mod pipeline;
 mod post_processor;
 mod python;
 mod sentencepiece;
+mod spaced;
 mod special;
 mod splitter;
 mod steps;

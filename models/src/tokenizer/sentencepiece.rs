@@ -87,7 +87,7 @@ pub(super) fn read(metadata: &Metadata) -> Result<Blueprint> {
 }
 
 /// `enum llama_token_type`: normal, unknown, control, user-defined, unused, byte.
-fn kind_of(token_type: i64) -> Option<TokenKind> {
+pub(super) fn kind_of(token_type: i64) -> Option<TokenKind> {
     Some(match token_type {
         1 | 6 => TokenKind::Text,
         2 => TokenKind::Unknown,
@@ -99,7 +99,7 @@ fn kind_of(token_type: i64) -> Option<TokenKind> {
 }
 
 /// Without a token for every byte or an unknown token, characters would be dropped silently.
-fn check_bytes(metadata: &Metadata, entries: &[Entry]) -> Result<()> {
+pub(super) fn check_bytes(metadata: &Metadata, entries: &[Entry]) -> Result<()> {
     let mut bytes: HashSet<&str> = HashSet::new();
     for entry in entries {
         match entry.kind {

@@ -6,6 +6,7 @@ use crate::error::{ModelError, Result};
 use crate::weights::{Metadata, Value};
 
 pub(super) const TOKENS: &str = "tokenizer.ggml.tokens";
+pub(super) const MERGES: &str = "tokenizer.ggml.merges";
 const TYPES: &str = "tokenizer.ggml.token_type";
 const BOS: &str = "tokenizer.ggml.bos_token_id";
 /// All name tokens that end a turn.
@@ -79,6 +80,23 @@ fn id(metadata: &Metadata, field: &str, tokens: usize) -> Result<Option<u32>> {
         return Err(metadata.wrong(field, &format!("an id below {tokens}, the number of tokens")));
     }
     Ok(id.and_then(|id| u32::try_from(id).ok()))
+}
+
+/// Pairs of tokens, the first to be joined first.
+pub(super) fn merges(metadata: &Metadata) -> Result<Vec<(String, String)>> {
+    let rows = metadata.strings(MERGES)?.iter().enumerate();
+    rows.map(|(index, row)| {
+        let pair = std::str::from_utf8(row).ok().and_then(|row| row.split_once(' '));
+        match pair.filter(|(left, right)| !left.is_empty() && !right.is_empty() && !right.contains(' ')) {
+            Some((left, right)) => Ok((left.to_owned(), right.to_owned())),
+            None => {
+                let field = format!("{MERGES}[{index}]");
+                let found = format!("{:?}", String::from_utf8_lossy(row));
+                Err(wrong_item(metadata, &field, "two tokens with a space between", &found))
+            }
+        }
+    })
+    .collect()
 }
 
 pub(super) fn wrong_item(metadata: &Metadata, field: &str, expected: &str, found: &str) -> ModelError {

@@ -72,7 +72,7 @@ fn experts_behind_the_first_layers_are_read_or_refused() {
     let spec = accepted(config(json!({})));
     let experts = |dense| Some(Experts { scoring: Scoring::Sigmoid, dense, ..Experts::of(8, 2) });
     assert_eq!(spec.experts, experts(Some(DenseLayers { layers: 2, width: 96 })));
-    assert_eq!((spec.intermediate, spec.dense_width()), (32, 96));
+    assert_eq!((spec.intermediate, spec.dense_width(0)), (32, 96));
     assert_eq!([0, 1, 2, 5].map(|layer| spec.experts_of(layer).is_some()), [false, false, true, true]);
     let absent = json!({ "num_dense_layers": null, "norm_topk_prob": null, "use_expert_bias": null });
     assert_eq!(accepted(config(absent)), spec);

@@ -1,5 +1,6 @@
 //! Fields to specs: what is taken from a config.json, and what is refused in one line.
 
+mod gemma4;
 mod lfm2;
 mod norms_and_scales;
 
@@ -345,7 +346,7 @@ fn experts_have_a_name_in_each_kind_of_file() {
         (BlockTensor::SharedExpertGate, "ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight"),
     ] {
         assert_eq!(Naming::Gguf.name(block(tensor)), format!("blk.3.{gguf}"));
-        assert_eq!(Naming::HuggingFace.name(block(tensor)), format!("model.layers.3.{folder}"));
+        assert_eq!(Naming::FOLDER.name(block(tensor)), format!("model.layers.3.{folder}"));
     }
 }
 

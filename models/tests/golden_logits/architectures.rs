@@ -264,6 +264,11 @@ fn rows_have_the_same_bits_in_chunks_and_beside_others() {
         "olmo3.gguf",
         "granite",
         "glm4",
+        "gemma4",
+        "gemma4.gguf",
+        "gemma4-moe",
+        "gemma4-moe.gguf",
+        "gemma4-images",
     ] {
         let folder = golden("architectures").join(name.trim_end_matches(".gguf"));
         let bytes = std::fs::read(folder.join("expected.safetensors")).unwrap();
@@ -309,6 +314,7 @@ fn every_architecture_has_golden_logits() {
         "qwen3moe",
         "phi3",
         "gemma3",
+        "gemma4",
         "smollm3",
         "qwen35",
         "qwen35moe",

@@ -251,7 +251,7 @@ fn write_folder(weights: &Weights, folder: &Path) {
     let widened = tensors::tensors(&spec).map(|(name, shape)| {
         let tensor = weights.dense(&Naming::Gguf.name(name), &shape, DType::F32, &Device::Cpu).unwrap();
         let numbers = tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-        let name = Naming::HuggingFace.name(name);
+        let name = Naming::FOLDER.name(name);
         let width = shape[shape.len() - 1];
         let row = |row| if name.contains("q_proj") || name.contains("k_proj") { spec.file_row(row) } else { row };
         let rows = (0..numbers.len() / width).flat_map(|at| &numbers[row(at) * width..][..width]);

@@ -55,7 +55,7 @@ fn lfm2_with_experts_behind_its_first_layer() {
         let dense = Some(DenseLayers { layers: 1, width: 80 });
         assert_eq!(spec.experts, Some(Experts { scoring: Scoring::Sigmoid, dense, ..Experts::of(8, 2) }));
         assert_eq!(spec.recurrence, Some(Recurrence::ShortConv(ConvShape { channels: 64, taps: 4 })));
-        assert_eq!((spec.intermediate, spec.dense_width(), spec.recurrent_layers()), (32, 80, 3));
+        assert_eq!((spec.intermediate, spec.dense_width(0), spec.recurrent_layers()), (32, 80, 3));
     }
     let stored = [folder.layout.experts, gguf.layout.experts];
     assert_eq!(stored, [ExpertTensors::Separate, ExpertTensors::Stacked]);
@@ -65,7 +65,7 @@ fn lfm2_with_experts_behind_its_first_layer() {
 #[test]
 fn qwen35_beside_a_part_for_images() {
     let spec = check_folder("qwen35-images");
-    assert_eq!((spec.recurrent_layers(), spec.attention_layers(), spec.rope.dims), (4, 1, 8));
+    assert_eq!((spec.recurrent_layers(), spec.kv_layers(), spec.rope.dims), (4, 1, 8));
 }
 
 /// A prompt in chunks beside the same prompt, whose second sequence goes on from the state that the first one left at

@@ -33,6 +33,9 @@ impl Paged {
 fn rows_have_the_same_bits_on_pages_that_windows_have_left() {
     for (name, count) in [
         ("gemma3", [1, 6]),
+        ("gemma4", [1, 1]),
+        ("gemma4-moe", [1, 1]),
+        ("gemma4-images", [2, 1]),
         ("mistral-window", [0, 1]),
         ("phi3-window", [0, 1]),
         ("gpt-oss", [1, 2]),
@@ -67,7 +70,7 @@ fn rows_have_the_same_bits_on_pages_that_windows_have_left() {
                 sequences.iter().map(rows).collect::<Vec<_>>()
             };
             let wanted = (0..tokens.len() as u32).collect();
-            let batch = Batch::in_groups(tokens, (0..groups.count()).map(rows).collect(), wanted);
+            let batch = Batch::in_groups(tokens, (0..groups.count()).map(rows).collect(), wanted, &groups);
             let found: Vec<Vec<f32>> = decoder.forward(&batch, &kv).unwrap().to_vec2().unwrap();
             for (row, found) in found.iter().enumerate() {
                 let (sequence, position) = (row / (end - start), start + row % (end - start));
@@ -79,7 +82,7 @@ fn rows_have_the_same_bits_on_pages_that_windows_have_left() {
         let row = |pages: Vec<u32>| vec![SequenceRows { start: len - 1, len: 1, pages }];
         let lost = |table: &Vec<u32>| row(table.iter().map(|_| NO_PAGE).chain([0]).skip(1).collect());
         let lost = sequences[0].tables.iter().map(lost).collect();
-        let error = decoder.forward(&Batch::in_groups(vec![1], lost, vec![0]), &kv).unwrap_err().to_string();
+        let error = decoder.forward(&Batch::in_groups(vec![1], lost, vec![0], &groups), &kv).unwrap_err().to_string();
         assert!(error.contains("in the cache"), "{name}: {error}");
         // And so are pages of fewer groups.
         if groups.count() > 1 {

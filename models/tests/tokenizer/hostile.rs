@@ -29,7 +29,7 @@ fn fields_that_are_wrong_are_named() {
         (
             "tokenizer.ggml.model",
             text("t5"),
-            r#"expected "gpt2" (byte-level BPE) or "llama" (SentencePiece), found "t5""#,
+            r#"expected "gpt2" (byte-level BPE), "llama" (SentencePiece) or "gemma4", found "t5""#,
         ),
         ("tokenizer.ggml.model", text("llama"), "a token for every byte"),
         ("tokenizer.ggml.model", None, "found nothing"),

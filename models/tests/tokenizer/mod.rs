@@ -8,6 +8,7 @@ mod fuzz_entry;
 mod golden;
 mod growth;
 mod hostile;
+mod llama_cpp;
 mod model_files;
 mod normalized;
 mod sentencepiece;

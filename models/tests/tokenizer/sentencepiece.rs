@@ -144,3 +144,25 @@ fn a_family_is_known_by_its_added_tokens() {
     assert_eq!(phi3.encode_prompt(&prompt).unwrap(), [1, 259, 259, 261, 259, 260, 263]);
     content::check_disguises("phi3", &phi3);
 }
+
+/// Gemma 4's kind: merges as they are listed, on texts that are not cut into words, and BOS in front whatever the file says.
+#[test]
+fn merges_of_a_file_reach_over_spaces() {
+    let listed = |merges: &[&str]| {
+        let merges = merges.iter().map(|pair| pair.as_bytes().to_vec()).collect();
+        let more = [
+            ("tokenizer.ggml.model", Value::String("gemma4".into())),
+            ("tokenizer.ggml.merges", Value::StringArray(merges)),
+            ("tokenizer.ggml.add_bos_token", Value::Bool(false)),
+        ];
+        tokenizer(&["▁", "a", "b", "\n", "\n\n", "ab", "b▁", "ab▁", "b▁a"], &more)
+    };
+    let by_space = listed(&["b ▁", "b▁ a", "\n \n", "a b", "ab ▁"]);
+    assert_eq!(pieces(&by_space, "ab ab"), ["a", "b a", "b"]);
+    assert_eq!(pieces(&by_space, "b\n\n\nb"), ["b", "\n\n", "\n", "b"]);
+    assert_eq!(pieces(&listed(&["a b", "ab ▁", "b ▁"]), "ab ab"), ["ab ", "ab"]);
+    let ids = by_space.encode_text("é\u{2581}").unwrap();
+    assert_eq!(ids, [3 + 0xc3, 3 + 0xa9, 259], "a character without a token is its bytes");
+    let prompt = by_space.encode_prompt(&[Segment::Scaffold("a".into())]).unwrap();
+    assert_eq!(prompt, [1, 260]);
+}

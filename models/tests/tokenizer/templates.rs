@@ -109,6 +109,30 @@ fn instructions_may_be_put_together_in_a_namespace() {
     assert_eq!(text(&bare), "<|startoftext|><|im_start|>user\nWho built it?<|im_end|>\n");
 }
 
+/// What Gemma 4's template makes of a conversation, by jinja2; with thoughts the model opens them itself.
+pub(super) fn check_gemma4(template: &ChatTemplate) {
+    let messages = [
+        Message::new(Role::System, "Answer briefly."),
+        Message::new(Role::User, " Who built it? "),
+        Message::new(Role::Assistant, "A smith."),
+        Message::new(Role::User, "When?"),
+    ];
+    let turns = "Answer briefly.<turn|>\n<|turn>user\nWho built it?<turn|>\n<|turn>model\nA smith.<turn|>\n<|turn>user\n\
+                 When?<turn|>\n<|turn>model\n";
+    assert!(template.takes_system() && template.knows_thinking());
+    let shown = |thinking| text(&template.render(&messages, true, thinking).unwrap());
+    assert_eq!(shown(Thinking::Off), format!("<bos><|turn>system\n{turns}<|channel>thought\n<channel|>"));
+    assert_eq!(shown(Thinking::On), format!("<bos><|turn>system\n<|think|>{turns}"));
+    let marks = template.thought_marks();
+    assert_eq!((marks.open, marks.before_close, marks.close), ("<|channel>thought", "\n", "<channel|>"));
+}
+
+#[test]
+fn thoughts_may_be_a_channel_of_a_turn() {
+    let source = include_str!("../golden/tokenizer/templates/gemma4.jinja");
+    check_gemma4(&ChatTemplate::new(source, "gemma4", Some("<bos>"), Some("<eos>")).unwrap());
+}
+
 /// A template in the form of gpt-oss's: instructions are a developer's message, and the reply's channel is chosen here. The
 /// expected text up to there is jinja2's.
 #[test]

@@ -95,6 +95,35 @@ impl AttentionPlan {
         Self { ends, ..Self::new(sequences) }
     }
 
+    /// `rows` alone, in this order, as sequences whose keys and values are stored: neighbours in a sequence stay together.
+    #[must_use]
+    pub fn sequences_of_rows(&self, rows: &[u32]) -> Vec<SequenceRows> {
+        let mut found: Vec<SequenceRows> = Vec::new();
+        // The sequence of the row before, and the row.
+        let mut before: Option<(usize, usize)> = None;
+        let ends: Vec<usize> = self
+            .sequences
+            .iter()
+            .scan(0, |end, s| {
+                *end += s.len;
+                Some(*end)
+            })
+            .collect();
+        for row in rows.iter().map(|&row| row as usize) {
+            let of = ends.partition_point(|&end| end <= row);
+            match found.last_mut() {
+                Some(last) if before == row.checked_sub(1).map(|before| (of, before)) => last.len += 1,
+                _ => {
+                    let SequenceRows { start, len, pages } = &self.sequences[of];
+                    let position = start + row - (ends[of] - len);
+                    found.push(SequenceRows { start: position, len: 1, pages: pages.clone() });
+                }
+            }
+            before = Some((of, row));
+        }
+        found
+    }
+
     /// Whether rows attend to later positions too.
     #[must_use]
     pub fn is_in_both_directions(&self) -> bool {

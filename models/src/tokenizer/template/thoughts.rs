@@ -29,10 +29,20 @@ const HARMONY: ThoughtMarks = ThoughtMarks {
     channels: Some("<|channel|>final<|message|>"),
 };
 
+/// Of Gemma 4. Its template writes a turn's empty thoughts itself where the model is not to think.
+const GEMMA4: ThoughtMarks =
+    ThoughtMarks { open: "<|channel>thought", close: "<channel|>", then: "", before_close: "\n", channels: None };
+
 impl ThoughtMarks {
     /// Those of a chat template by its source.
     pub(super) fn of(source: &str) -> &'static Self {
-        let speaks = ["<|start|>", "<|channel|>", "<|message|>"].iter().all(|mark| source.contains(mark));
-        if speaks { &HARMONY } else { &THINK }
+        let has = |marks: &[&str]| marks.iter().all(|mark| source.contains(mark));
+        if has(&["<|start|>", "<|channel|>", "<|message|>"]) {
+            &HARMONY
+        } else if has(&["<|channel>thought", "<channel|>"]) {
+            &GEMMA4
+        } else {
+            &THINK
+        }
     }
 }

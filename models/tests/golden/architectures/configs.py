@@ -3,6 +3,7 @@
 import numpy as np
 from transformers import (
     Gemma3TextConfig,
+    Gemma4TextConfig,
     Glm4Config,
     GptOssConfig,
     GraniteConfig,
@@ -84,6 +85,20 @@ CONV = "conv"
 # The last layer has a state.
 LFM2_LAYERS = [CONV, FULL, CONV, FULL, CONV]
 LFM2MOE_LAYERS = [CONV, CONV, FULL, CONV]
+GEMMA4_ROPE = {
+    FULL: dict(rope_theta=1e6, rope_type="proportional", partial_rotary_factor=0.25),
+    SLIDING: dict(rope_theta=10000.0, rope_type="default"),
+}
+GEMMA4_SIZES = dict(hidden_size=48, intermediate_size=40, num_attention_heads=4, num_key_value_heads=2, head_dim=16)
+# transformers refuses to say the size of heads where it is not that of all layers, unless allowed to.
+GEMMA4 = dict(allow_global_per_layer_attribute_access=True, rope_parameters=GEMMA4_ROPE)
+GEMMA4 |= dict(tie_word_embeddings=True, sliding_window=WINDOW, vocab_size_per_layer_input=VOCAB)
+GEMMA4_WRITTEN = dict(rope_parameters=GEMMA4_ROPE, use_bidirectional_attention=None, dtype="bfloat16")
+# Those from layer 5 on share keys and values of layers 3 and 4.
+GEMMA4_LAYERS = [SLIDING, SLIDING, FULL, SLIDING, FULL, SLIDING, SLIDING, FULL]
+GEMMA4_OTHERS = dict(layer_types=GEMMA4_LAYERS, global_head_dim=32, num_global_key_value_heads=None)
+GEMMA4_MOE_OTHERS = dict(layer_types=[SLIDING, FULL, SLIDING, FULL], global_head_dim=32, num_global_key_value_heads=1)
+GEMMA4_IMAGES_OTHERS = dict(layer_types=[FULL, SLIDING, FULL], global_head_dim=32)
 # Said of a field in a row's last column: config.json lacks it, as published files do.
 ABSENT = object()
 
@@ -274,9 +289,30 @@ MODELS = {
         dict(rope_parameters={k: v for k, v in QWEN35_ROPE.items() if k != "partial_rotary_factor"})
         | dict(full_attention_interval=4, mtp_num_hidden_layers=1),
     ),
+    "gemma4": (
+        Gemma4TextConfig,
+        GEMMA4_SIZES | dict(num_hidden_layers=8, num_kv_shared_layers=3, hidden_size_per_layer_input=16),
+        GEMMA4 | GEMMA4_OTHERS | dict(use_double_wide_mlp=True, final_logit_softcapping=30.0),
+        GEMMA4_WRITTEN | GEMMA4_OTHERS | dict(torch_dtype=ABSENT),
+    ),
+    "gemma4-moe": (
+        Gemma4TextConfig,
+        GEMMA4_SIZES | dict(num_hidden_layers=4, hidden_size_per_layer_input=0)
+        | dict(num_experts=8, top_k_experts=2, moe_intermediate_size=32),
+        GEMMA4 | GEMMA4_MOE_OTHERS | dict(attention_k_eq_v=True, enable_moe_block=True),
+        GEMMA4_WRITTEN | GEMMA4_MOE_OTHERS | dict(torch_dtype=ABSENT),
+    ),
+    # Heads are as large in full layers.
+    "gemma4-images": (
+        Gemma4TextConfig,
+        dict(hidden_size=48, intermediate_size=40, num_attention_heads=2, num_key_value_heads=1, head_dim=32)
+        | dict(num_hidden_layers=3, hidden_size_per_layer_input=0),
+        GEMMA4 | GEMMA4_IMAGES_OTHERS | dict(final_logit_softcapping=30.0),
+        GEMMA4_WRITTEN | GEMMA4_IMAGES_OTHERS | dict(torch_dtype=ABSENT),
+    ),
 }  # fmt: skip
 
-FOLDER_ONLY = ("gemma3-scalar", "mistral-window", "qwen2-window", "qwen3moe-plain", "qwen35-images")
+FOLDER_ONLY = ("gemma3-scalar", "mistral-window", "qwen2-window", "qwen3moe-plain", "qwen35-images", "gemma4-images")
 # Seeds whose continuation leaves no step to a near tie and does not end in a short loop, nor any choice of experts to a
 # near tie. Other models count from 31.
 SEEDS = {
@@ -299,6 +335,9 @@ SEEDS = {
     "glm4": 496,
     "lfm2": 29,
     "lfm2moe": 345,
+    "gemma4": 117,
+    "gemma4-moe": 120,
+    "gemma4-images": 332,
 }
 
 # Norms multiply by one more than their numbers.

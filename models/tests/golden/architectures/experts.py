@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+import gemma4
 import lfm2
 
 FUSED = (".experts.gate_up_proj", ".experts.down_proj")
@@ -31,6 +32,11 @@ def separate(tensors):
     return separated
 
 
+def count_used(config):
+    """The field that says how many experts a token has."""
+    return "top_k_experts" if config.model_type == gemma4.MODEL_TYPE else "num_experts_per_tok"
+
+
 @torch.no_grad()
 def routing(model, ids):
     """The router's logits by layer, `[layers, tokens, experts]`."""
@@ -49,7 +55,10 @@ def check_routing(name, model, sequences, continued):
 
     The choices of `continued` are compared in f32 alone.
     """
-    used, choosing, clear, clear_in_f32 = model.config.num_experts_per_tok, routing, CLEAR, CLEAR_IN_F32
+    choosing, clear, clear_in_f32 = routing, CLEAR, CLEAR_IN_F32
+    used = getattr(model.config, count_used(model.config))
+    if model.config.model_type == gemma4.MODEL_TYPE:
+        choosing = gemma4.router_logits
     if model.config.model_type in lfm2.MODEL_TYPES:
         choosing, clear, clear_in_f32 = lfm2.scores, CLEAR_OF_SIGMOIDS, CLEAR_OF_SIGMOIDS
     logits = np.concatenate([choosing(model, ids) for ids in sequences], axis=1)
@@ -64,7 +73,9 @@ def slips(config, same):
     block = "model.layers.0.mlp"
     if config.model_type in lfm2.MODEL_TYPES:
         block = f"model.layers.{config.num_dense_layers}.feed_forward"
-    experts = f"{block}.experts"
+    if config.model_type == gemma4.MODEL_TYPE:
+        block = "model.layers.0"
+    experts, used = f"{block}.experts", count_used(config)
 
     def swapped(model):
         gate_up = model.get_parameter(f"{experts}.gate_up_proj")
@@ -89,8 +100,8 @@ def slips(config, same):
         own["no shared expert"] = edited("shared_expert.down_proj.weight", torch.zeros_like)
         own["shared expert's gate"] = edited("shared_expert_gate.weight", lambda weight: 0.0 * weight + 9.0)
     return own | {
-        "one expert": (dict(num_experts_per_tok=1), same),
-        "one expert more": (dict(num_experts_per_tok=config.num_experts_per_tok + 1), same),
+        "one expert": ({used: 1}, same),
+        "one expert more": ({used: getattr(config, used) + 1}, same),
         "gate and up of expert 3": ({}, swapped),
         "experts reversed": ({}, reversed_experts),
     }

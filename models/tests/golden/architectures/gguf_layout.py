@@ -7,12 +7,13 @@ import gguf
 import numpy as np
 
 import delta
+import gemma4
 import lfm2
 
 # What llama.cpp calls the architecture, where it is not config.json's `model_type`.
 ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3", "qwen3_moe": "qwen3moe", "qwen3_5_text": "qwen35"}
 ARCHITECTURES |= {"olmo3": "olmo2", "qwen3_5_moe_text": "qwen35moe", "ministral3": "mistral3", "gpt_oss": "gpt-oss"}
-ARCHITECTURES |= {"lfm2_moe": "lfm2moe"}
+ARCHITECTURES |= {"lfm2_moe": "lfm2moe", gemma4.MODEL_TYPE: "gemma4"}
 # Gated delta nets.
 DELTA = ("qwen35", "qwen35moe")
 # Mixtures of experts.
@@ -50,6 +51,19 @@ GEMMA3_NAMES = NAMES | {
     "pre_feedforward_layernorm": "ffn_norm",
     "post_feedforward_layernorm": "post_ffw_norm",
 }
+GEMMA4_NAMES = GEMMA3_NAMES | {
+    "layer_scalar": "layer_output_scale",
+    "per_layer_input_gate": "inp_gate",
+    "per_layer_projection": "proj",
+    "post_per_layer_input_norm": "post_norm",
+    "router": "ffn_gate_inp",
+    "router.proj": "ffn_gate_inp",
+    "experts.gate_up_proj": "ffn_gate_up_exps",
+    "experts.down_proj": "ffn_down_exps",
+    "post_feedforward_layernorm_1": "post_ffw_norm_1",
+    "pre_feedforward_layernorm_2": "pre_ffw_norm_2",
+    "post_feedforward_layernorm_2": "post_ffw_norm_2",
+}
 GLM4_NAMES = NAMES | {
     "post_self_attn_layernorm": "post_attention_norm",
     "post_mlp_layernorm": "post_ffw_norm",
@@ -85,6 +99,15 @@ LFM2_NAMES = NAMES | {
 TOP_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 # llama.cpp's name of LFM2's last norm.
 TOP_NAMES |= {"model.embedding_norm": "token_embd_norm"}
+# Gemma 4's embeddings of every layer.
+TOP_NAMES |= {
+    "model.embed_tokens_per_layer": "per_layer_token_embd",
+    "model.per_layer_model_projection": "per_layer_model_proj",
+    "model.per_layer_projection_norm": "per_layer_proj_norm",
+}
+# Tensors of more than one dimension in f32.
+IN_F32 = (".mlp.gate.weight", ".mlp.router.weight", ".feed_forward.gate.weight", ".router.proj.weight")
+IN_F32 += (".bias", ".conv1d.weight", ".conv.conv.weight")
 
 
 def gguf_name(name, names):
@@ -173,7 +196,7 @@ def add_rope(writer, architecture, config, dims):
             writer.add_sliding_window_pattern([of == "sliding_attention" for of in config.layer_types])
     elif architecture == "glm4":
         writer.add_rope_dimension_count(int(dims * rope["partial_rotary_factor"]))
-    elif architecture not in ("qwen3", *EXPERTS, *DELTA, *LFM2):
+    elif architecture not in ("qwen3", "gemma4", *EXPERTS, *DELTA, *LFM2):
         writer.add_rope_dimension_count(dims)
     if rope["rope_type"] == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
@@ -204,7 +227,7 @@ def write_gguf(path, name, config, tensors, mxfp4, **options):
     """`mxfp4` are tensors of that type, as bytes."""
     architecture = ARCHITECTURES.get(config.model_type, config.model_type)
     names = dict(gemma3=GEMMA3_NAMES, qwen35=QWEN35_NAMES, qwen35moe=QWEN35_NAMES).get(architecture, NAMES)
-    names = dict(olmo2=GEMMA3_NAMES, glm4=GLM4_NAMES).get(architecture, names)
+    names = dict(olmo2=GEMMA3_NAMES, glm4=GLM4_NAMES, gemma4=GEMMA4_NAMES).get(architecture, names)
     names = GPT_OSS_NAMES if architecture == "gpt-oss" else LFM2_NAMES if architecture in LFM2 else names
     # Converters keep the block that predicts a second token.
     blocks = config.num_hidden_layers + (1 if architecture in DELTA else 0)
@@ -216,9 +239,11 @@ def write_gguf(path, name, config, tensors, mxfp4, **options):
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     if hasattr(config, "intermediate_size"):
-        writer.add_feed_forward_length(lfm2.width(config) if architecture in LFM2 else config.intermediate_size)
+        width = dict(gemma4=gemma4.widths, lfm2=lfm2.width, lfm2moe=lfm2.width).get(architecture)
+        writer.add_feed_forward_length(width(config) if width else config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(lfm2.kv_heads(config) if architecture in LFM2 else config.num_key_value_heads)
+    kv_heads = dict(gemma4=gemma4.kv_heads, lfm2=lfm2.kv_heads, lfm2moe=lfm2.kv_heads).get(architecture)
+    writer.add_head_count_kv(kv_heads(config) if kv_heads else config.num_key_value_heads)
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     if architecture == "smollm3":
         writer.add_vocab_size(config.vocab_size)
@@ -235,6 +260,8 @@ def write_gguf(path, name, config, tensors, mxfp4, **options):
         writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
     if architecture in LFM2:
         lfm2.add_fields(writer, config)
+    if architecture == "gemma4":
+        gemma4.add_fields(writer, config)
     with_head_size = ("qwen3", "gemma3", "mistral3", "glm4", *EXPERTS, *DELTA)
     if name in ("llama3", "mistral") or architecture in with_head_size and architecture not in LFM2:
         writer.add_key_length(dims)
@@ -246,8 +273,7 @@ def write_gguf(path, name, config, tensors, mxfp4, **options):
             writer.add_tensor(f"blk.{blocks - 1}.{unused}.weight", np.full(16, 7.0, dtype=np.float32))
     for key, array in stacked(tensors).items():
         array = laid_out(key, array, architecture, config)
-        in_f32 = (".mlp.gate.weight", ".mlp.router.weight", ".feed_forward.gate.weight", ".bias", ".conv1d.weight", ".conv.conv.weight")
-        if array.ndim == 1 or key.endswith(in_f32):
+        if array.ndim == 1 or key.endswith(IN_F32):
             writer.add_tensor(gguf_name(key, names), array)
         else:
             bf16 = gguf.GGMLQuantizationType.BF16

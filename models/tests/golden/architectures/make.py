@@ -37,10 +37,16 @@ What the models cover between them (`../tiny` has llama and qwen2 without any of
     | lfm2           | 3 x 16 of 48           | tied   | plain                       | convolutions of 3, width rounded   |
     | lfm2moe        | 4 x 16 of 64           | own    | plain                       | of 4, 2 of 8 experts behind one    |
     | qwen35-images  | 2 x 32 of 48           | own    | plain, on 1/4 of a head     | folder only: as many keys, images  |
+    | gemma4         | 4 x 16 and 32 of 48    | tied   | on 1/4 of a head if full    | shared keys, layers' embeddings    |
+    | gemma4-moe     | 4 x 16 and 32 of 48    | tied   | on 1/4 of a head if full    | values from keys, 2 of 8 experts   |
+    | gemma4-images  | 2 x 32 of 48           | tied   | on 1/4 of a head if full    | folder only: images and sound      |
 
 A window is 16 positions wide. GGUF has no key for the window of llama and qwen2 nor for the scale of Gemma 3's scores, so
 these models are folders only. llama.cpp reads the window of phi3 and ignores it;
-transformers does not. llama.cpp divides the weights of the experts of qwen3moe by their sum, whatever a file says.
+transformers does not. llama.cpp divides the weights of the experts of qwen3moe by their sum, whatever a file says. It
+caps the logits of gemma4 at 30 where no key says at what; gemma4-moe has no cap, and no key. The folder of gemma4 has
+projections of keys and values in layers that share those of others, as Google's first files do; its GGUF has none, as
+later files do.
 
 The models of SEEDS also have `greedy.1`, the continuation of `ids.1` by the most likely token at every step.
 
@@ -56,10 +62,11 @@ import numpy as np
 import torch
 from safetensors.numpy import save_file
 from safetensors.torch import save_file as save_torch
-from transformers import AutoModelForCausalLM, Mxfp4Config
+from transformers import AutoModelForCausalLM, Mxfp4Config, logging
 
 import delta
 import experts
+import gemma4
 import gpt_oss
 import lfm2
 from configs import ABSENT, FOLDER_ONLY, LENGTHS, LESS_ONE, MODELS, SEEDS, SHARED, VOCAB
@@ -82,6 +89,8 @@ WRITTEN = (
     "num_local_experts swiglu_limit "
     "norm_eps conv_L_cache conv_bias block_multiple_of block_ffn_dim_multiplier block_auto_adjust_ff_dim "
     "num_dense_layers use_expert_bias routed_scaling_factor "
+    "hidden_size_per_layer_input vocab_size_per_layer_input num_kv_shared_layers use_double_wide_mlp attention_k_eq_v "
+    "enable_moe_block top_k_experts "
     "embedding_multiplier attention_multiplier residual_multiplier logits_scaling "
     "linear_conv_kernel_dim linear_key_head_dim linear_value_head_dim linear_num_key_heads linear_num_value_heads"
 ).split()
@@ -104,6 +113,8 @@ def drawn(name, noise, config, continued):
         return numbers
     if config.model_type in lfm2.MODEL_TYPES and (numbers := lfm2.drawn(name, noise)) is not None:
         return numbers
+    if config.model_type == gemma4.MODEL_TYPE and (numbers := gemma4.drawn(name, noise)) is not None:
+        return numbers
     if "norm" in name:
         return norm_scale(name, noise, continued) - (1.0 if config.model_type in LESS_ONE else 0.0)
     if name.endswith(".bias"):
@@ -119,7 +130,8 @@ def random_model(config, seed, continued):
     generator = np.random.Generator(np.random.PCG64(seed))
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     with torch.no_grad():
-        buffers = [(name, buffer) for name, buffer in model.named_buffers() if name.endswith(lfm2.BIAS)]
+        drawn_too = (lfm2.BIAS, gemma4.SCALAR)
+        buffers = [(name, buffer) for name, buffer in model.named_buffers() if name.endswith(drawn_too)]
         for name, parameter in sorted([*model.named_parameters(), *buffers]):
             noise = generator.standard_normal(tuple(parameter.shape))
             value = drawn(name, noise, config, continued)
@@ -128,7 +140,7 @@ def random_model(config, seed, continued):
 
 
 # Published with the experts of a layer in one tensor.
-FUSED_EXPERTS = ("qwen3_5_moe_text", gpt_oss.MODEL_TYPE)
+FUSED_EXPERTS = ("qwen3_5_moe_text", gpt_oss.MODEL_TYPE, gemma4.MODEL_TYPE)
 
 
 def stored(model):
@@ -154,6 +166,10 @@ def write_folder(folder, model, rope):
     fields = dict(sorted(fields.items()))
     if folder.name == "qwen35-images":
         fields, state = delta.with_images(fields, state)
+    if model.config.model_type == gemma4.MODEL_TYPE:
+        state = gemma4.in_folder(state, model.config)
+    if folder.name == "gemma4-images":
+        fields, state = gemma4.with_images(fields, state)
     (folder / "config.json").write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
     save_torch(state, str(folder / "model.safetensors"), metadata={"format": "pt"})
 
@@ -199,6 +215,7 @@ def check_loads(folder, tensors):
 
 def main(names):
     torch.set_num_threads(1)
+    logging.set_verbosity_error()  # of what parts for images lack, among others
     for number, (name, (kind, sizes, fields, rope)) in enumerate(MODELS.items(), start=31):
         if name not in names:
             continue
@@ -209,6 +226,8 @@ def main(names):
             numbers, blocks = stored(model), {}
             if model.config.model_type == gpt_oss.MODEL_TYPE:
                 numbers, blocks = gpt_oss.in_gguf(numbers)
+            elif model.config.model_type == gemma4.MODEL_TYPE:
+                numbers = gemma4.in_gguf(numbers)
             else:
                 numbers = experts.separate(numbers)
             write_gguf(HERE / f"{name}.gguf", name, model.config, numbers, blocks)
@@ -218,7 +237,7 @@ def main(names):
             write_gguf(HERE / "split" / "qwen3.gguf", name, model.config, stored(model), {}, split_max_tensors=9)
         tensors = write_expected(HERE / name / "expected.safetensors", model, seed + 100, name in SEEDS)
         check_loads(HERE / name, tensors)
-        if hasattr(model.config, "num_experts"):
+        if getattr(model.config, "num_experts", None):
             ids = [tensors[f"ids.{number}"].tolist() for number in range(len(LENGTHS))]
             experts.check_routing(name, model, ids, ids[1] + tensors["greedy.1"].tolist())
         check_sensitivity(name, model, tensors)

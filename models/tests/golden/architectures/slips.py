@@ -6,6 +6,7 @@ from transformers import AutoModelForCausalLM
 
 import delta
 import experts
+import gemma4
 import gpt_oss
 import lfm2
 import norms_and_scales
@@ -68,7 +69,8 @@ def rope_slips(rope):
 def window_slips(config):
     widths = {"no window": 256, "window + 1": WINDOW + 1, "window - 1": WINDOW - 1}
     slips = {name: dict(sliding_window=width) for name, width in widths.items()}
-    if len(set(getattr(config, "layer_types", ()))) > 1:
+    # Layers of Gemma 4 cannot be of the other kind: their heads have other sizes.
+    if len(set(getattr(config, "layer_types", ()))) > 1 and config.model_type != gemma4.MODEL_TYPE:
         if config.layer_types != config.layer_types[::-1]:
             slips["layers reversed"] = dict(layer_types=config.layer_types[::-1])
         slips["windows everywhere"] = dict(layer_types=len(config.layer_types) * [SLIDING])
@@ -125,6 +127,8 @@ def slips_of(name, model):
         slips["no norm after feed-forward"] = ({}, without("post_feedforward_layernorm"))
     if config.model_type == "gemma3_text":
         slips |= gemma3_slips(config)
+    if config.model_type == gemma4.MODEL_TYPE:
+        slips |= gemma4.slips(config, same, without)
     slips |= norms_and_scales.slips(config, same, without)
     if config.model_type in ("phi3", "glm4"):
 
@@ -135,7 +139,7 @@ def slips_of(name, model):
         slips["gate and up"] = ({}, swap)
     if config.model_type == gpt_oss.MODEL_TYPE:
         slips |= gpt_oss.slips(config, same)
-    elif hasattr(config, "num_experts"):
+    elif getattr(config, "num_experts", None):
         slips |= experts.slips(config, same)
     return slips
 

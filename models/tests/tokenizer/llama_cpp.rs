@@ -1,0 +1,44 @@
+//! The vocabularies that llama.cpp tests its own tokenizer with, and what Hugging Face's tokenizers make of its texts.
+
+use super::templates::check_gemma4;
+use moot_models::tokenizer::{ChatTemplate, Tokenizer};
+use moot_models::weights::Gguf;
+use std::path::PathBuf;
+
+const SEPARATOR: &str = "\n__ggml_vocab_test__\n";
+
+/// Vocabularies that are read; the others are of splitters that are refused.
+const READ: [&str; 8] = ["gemma-4", "gpt-2", "llama-bpe", "llama-spm", "phi-3", "qwen2", "qwen35", "refact"];
+
+#[test]
+#[ignore = "needs MOOT_LLAMA_CPP_VOCABULARIES, the folder `models` of llama.cpp's source"]
+fn llama_cpp_vocabularies_give_the_ids_of_hugging_face() {
+    let folder = std::env::var_os("MOOT_LLAMA_CPP_VOCABULARIES");
+    let folder = PathBuf::from(folder.expect("MOOT_LLAMA_CPP_VOCABULARIES names the folder `models` of llama.cpp"));
+    for name in READ {
+        let path = folder.join(format!("ggml-vocab-{name}.gguf"));
+        let file = Gguf::open(&path).unwrap();
+        let tokenizer = Tokenizer::from_gguf(file.metadata()).unwrap_or_else(|e| panic!("{e}"));
+        if name == "gemma-4" {
+            check_gemma4(&ChatTemplate::from_gguf(file.metadata(), &tokenizer).unwrap());
+        }
+        let beside = |end: &str| std::fs::read_to_string(format!("{}.{end}", path.display())).unwrap();
+        let (texts, expected) = (beside("inp"), beside("out"));
+        let texts: Vec<&str> = texts.split(SEPARATOR).collect();
+        let expected: Vec<&str> = expected.lines().collect();
+        assert!(
+            texts.len() >= expected.len() && expected.len() > 40,
+            "{name}: {} of {} texts",
+            expected.len(),
+            texts.len()
+        );
+        // llama.cpp does not compose characters first, as Hugging Face's Qwen3.5 does.
+        let composed = |text: &str| name != "qwen35" || !text.contains(|c| ('\u{300}'..='\u{36f}').contains(&c));
+        for (text, expected) in texts.iter().zip(expected).filter(|(text, _)| composed(text)) {
+            let ids = tokenizer.encode_text(text).unwrap();
+            let found = ids.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+            assert_eq!(found, expected.trim(), "{name}: {text:?}");
+            assert_eq!(tokenizer.decode_text(&ids), *text, "{name}");
+        }
+    }
+}
