@@ -80,6 +80,10 @@ fn logits_are_those_of_transformers() {
         "lfm2moe",
         "ministral3",
         "gpt-oss",
+        "qwen35",
+        "qwen35moe",
+        "gemma4",
+        "gemma4-moe",
     ];
     let mut models: Vec<(String, String)> = Vec::new();
     for name in architectures {

@@ -11,7 +11,7 @@ use crate::weights::Metadata;
 pub(super) const ARCH: Arch = Arch {
     name: "qwen35moe",
     model_type: "qwen3_5_moe_text",
-    about: "Qwen3.5 and 3.6 with a mixture of experts, text alone; on the CPU alone",
+    about: "Qwen3.5 and 3.6 with a mixture of experts, text alone",
     from_gguf: Some(from_gguf),
     from_config,
 };

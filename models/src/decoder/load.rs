@@ -30,11 +30,6 @@ impl Decoder {
     /// # Errors
     /// A missing tensor, a wrong shape, an element type that is not handled, or no memory on the device.
     pub fn load(spec: DecoderSpec, weights: &Weights, options: &LoadOptions) -> Result<Self> {
-        if spec.recurrence.and_then(Recurrence::delta).is_some() && !options.devices().all(Device::is_cpu) {
-            let what = format!("{} on a GPU", spec.architecture);
-            let reason = "expected --device cpu: its recurrent layers have a kernel for the CPU alone";
-            return Err(ModelError::Tensor { what, source: candle_core::Error::Msg(reason.into()) });
-        }
         if options.exact && options.device.is_cuda() && !attends_by_kernel(&spec, options.dtype) {
             let what = "sums in a fixed order (--exact) on a GPU".to_owned();
             let reason = "expected heads of 64, 96 or 128 and no window shorter than the context: for others attention has no kernel";

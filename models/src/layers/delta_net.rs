@@ -2,7 +2,7 @@
 
 use super::{Joined, Linear};
 use crate::batch::Batch;
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use moot_kernels::Gate;
 use moot_kernels::ops::delta_net::{DeltaInputs, DeltaStates, DeltaWeights, delta_net};
 use moot_kernels::ops::gated::gated;
@@ -26,11 +26,15 @@ impl DeltaNet {
     }
 
     /// Carries the states of the batch's sequences over their tokens, `[tokens, hidden]`, and gives the inputs of the
-    /// output layer, `[tokens, value_heads * value_dim]`.
+    /// output layer, `[tokens, value_heads * value_dim]`. The states are in the CPU's memory and carried there: of a model on
+    /// a GPU, what they take and give is copied.
     pub(crate) fn apply(&self, x: &Tensor, batch: &Batch, states: &DeltaStates) -> Result<Tensor> {
         let [qkv, gate, rate, step] = self.projections.apply(x)?;
+        let [qkv, rate, step] = [qkv, rate, step].map(on_cpu);
+        let (qkv, rate, step) = (qkv?, rate?, step?);
         let inputs = DeltaInputs { qkv: &qkv, rate: &rate, step: &step };
         let read = delta_net(inputs, &self.weights, states, &batch.lens, &batch.states)?;
+        let read = if x.device().is_cpu() { read } else { read.to_device(x.device())?.to_dtype(gate.dtype())? };
         let (tokens, width) = read.dims2()?;
         let by_head = read.reshape((tokens, width / self.norm.dim(0)?, self.norm.dim(0)?))?;
         let normed = rms_norm(&by_head, &self.norm, self.norm_eps)?.reshape((tokens, width))?;
@@ -46,4 +50,9 @@ impl DeltaNet {
     pub(crate) fn output(&self) -> &Linear {
         &self.output
     }
+}
+
+/// `x` as it is on the CPU, else a copy of it in f32.
+fn on_cpu(x: Tensor) -> Result<Tensor> {
+    if x.device().is_cpu() { Ok(x) } else { x.to_dtype(DType::F32)?.to_device(&Device::Cpu) }
 }

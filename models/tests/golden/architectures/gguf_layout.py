@@ -255,7 +255,8 @@ def write_gguf(path, name, config, tensors, mxfp4, **options):
     if architecture in EXPERTS:
         writer.add_expert_count(config.num_experts)
         writer.add_expert_used_count(config.num_experts_per_tok)
-        writer.add_expert_feed_forward_length(getattr(config, "moe_intermediate_size", config.intermediate_size))
+        of_experts = "moe_intermediate_size" if hasattr(config, "moe_intermediate_size") else "intermediate_size"
+        writer.add_expert_feed_forward_length(getattr(config, of_experts))
     if architecture == "qwen35moe":
         writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
     if architecture in LFM2:
