@@ -14,10 +14,15 @@ use std::path::Path;
 const WINDOW: usize = 36;
 const PREFIX: usize = 12 * PAGE;
 
-/// Four layers of six with a window, six of six, three of five with attention sinks and experts, and four of six whose heads
-/// are half as wide, before two layers without keys and values.
-const KINDS: [(&str, fn() -> Value, [usize; 2]); 4] =
-    [("some", some, [1, 2]), ("all", all, [0, 1]), ("sinks", sinks, [2, 3]), ("shared", shared, [1, 1])];
+/// Four layers of six with a window, six of six, three of five with attention sinks and experts, four of six whose heads
+/// are half as wide, before two layers without keys and values, and four of six that have twice as many heads.
+const KINDS: [(&str, fn() -> Value, [usize; 2]); 5] = [
+    ("some", some, [1, 2]),
+    ("all", all, [0, 1]),
+    ("sinks", sinks, [2, 3]),
+    ("shared", shared, [1, 1]),
+    ("narrow", narrow, [1, 4]),
+];
 
 fn some() -> Value {
     json!({
@@ -51,6 +56,16 @@ fn shared() -> Value {
         "hidden_activation": "gelu_pytorch_tanh", "global_head_dim": 32, "tie_word_embeddings": true,
         "num_kv_shared_layers": 2, "use_double_wide_mlp": true, "hidden_size_per_layer_input": 32,
         "final_logit_softcapping": 30.0, "layer_types": [window, window, full, window, window, full, window, full],
+    })
+}
+
+fn narrow() -> Value {
+    let (window, full) = ("sliding_attention", "full_attention");
+    json!({
+        "model_type": "gemma4_text", "num_hidden_layers": 6, "intermediate_size": 96, "rms_norm_eps": 1e-6,
+        "hidden_activation": "gelu_pytorch_tanh", "global_head_dim": 16, "num_global_key_value_heads": 1,
+        "attention_k_eq_v": true, "tie_word_embeddings": true,
+        "layer_types": [window, window, full, window, window, full],
     })
 }
 

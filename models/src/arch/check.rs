@@ -7,6 +7,9 @@ use moot_kernels::ops::delta_net::DeltaShape;
 use moot_kernels::ops::short_conv::ConvShape;
 use std::path::Path;
 
+/// Width of a feed-forward: far beyond any model.
+const WIDEST: usize = 1 << 22;
+
 /// Refuses numbers that no kernel could work with, before anything is allocated by them.
 pub(super) fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
     let wrong = |field: &str, expected: &str, found: String| {
@@ -80,7 +83,6 @@ type Fault = (&'static str, String, String);
 
 /// The first fault of what differs between layers.
 fn layers_fault(spec: &DecoderSpec) -> Option<Fault> {
-    const WIDEST: usize = 1 << 22;
     let windowed = spec.window_rope.as_ref().map(|rope| rope.dims);
     match spec.window_heads {
         None if windowed.is_some_and(|dims| dims != spec.rope.dims) => {
@@ -128,9 +130,8 @@ fn layers_fault(spec: &DecoderSpec) -> Option<Fault> {
 
 /// The first fault of a mixture of experts.
 fn experts_fault(experts: Experts, spec: &DecoderSpec) -> Option<Fault> {
-    /// Experts of a layer, and width of a feed-forward: far beyond any model.
+    /// Experts of a layer: far beyond any model.
     const MOST: usize = 1 << 12;
-    const WIDEST: usize = 1 << 22;
     let Experts { count, used, shared, dense, beside, .. } = experts;
     let widths = [
         ("width of the shared expert", shared),

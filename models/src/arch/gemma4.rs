@@ -7,7 +7,8 @@ use super::row::Arch;
 use super::{gguf, hugging_face, rope};
 use crate::error::Result;
 use crate::spec::{
-    DecoderSpec, Experts, LayerInputs, LayerKind, Norms, QkNorm, Rope, RopeScaling, Rotation, Values, WindowHeads,
+    DecoderSpec, Experts, LayerInputs, LayerKind, Norms, QkNorm, Rope, RopeScaling, Rotation, Scoring, Values,
+    WindowHeads,
 };
 use crate::weights::Metadata;
 use moot_kernels::Gate;
@@ -58,6 +59,7 @@ fn from_gguf(metadata: &Metadata) -> Result<DecoderSpec> {
     spec.layer_inputs = (width > 0).then_some(LayerInputs { width });
     spec.logit_cap = metadata.optional_f64("gemma4.final_logit_softcapping")?.map(|cap| cap as f32);
     if let Some(count) = metadata.optional_usize("gemma4.expert_count")?.filter(|&count| count > 0) {
+        gguf::check_router(metadata, "gemma4", Scoring::Softmax)?;
         let used = metadata.usize("gemma4.expert_used_count")?;
         add_experts(&mut spec, count, used, metadata.usize("gemma4.expert_feed_forward_length")?);
     }
@@ -123,7 +125,7 @@ fn from_config(config: &Config) -> Result<DecoderSpec> {
     if config.flag("use_double_wide_mlp")? && spec.shared_kv_layers > 0 && spec.layers <= DecoderSpec::MOST_LAYERS {
         let own = spec.layers.saturating_sub(spec.shared_kv_layers);
         let width = spec.intermediate;
-        spec.widths = (0..spec.layers).map(|layer| if layer < own { width } else { 2 * width }).collect();
+        spec.widths = (0..spec.layers).map(|layer| if layer < own { width } else { width.saturating_mul(2) }).collect();
     }
     let width = config.optional_usize("hidden_size_per_layer_input")?.unwrap_or(0);
     spec.layer_inputs = (width > 0).then_some(LayerInputs { width });

@@ -42,6 +42,16 @@ pub(super) fn with_scored_experts(
     architecture: &'static str,
     scoring: Scoring,
 ) -> Result<DecoderSpec> {
+    check_router(metadata, architecture, scoring)?;
+    let field = |name: &str| format!("{architecture}.{name}");
+    let (count, used) = (metadata.usize(&field("expert_count"))?, metadata.usize(&field("expert_used_count"))?);
+    let mut spec = fields(metadata, architecture, "expert_feed_forward_length")?;
+    spec.experts = Some(Experts { scoring, ..Experts::of(count, used) });
+    Ok(spec)
+}
+
+/// Refuses another router than one by `scoring`.
+pub(super) fn check_router(metadata: &Metadata, architecture: &str, scoring: Scoring) -> Result<()> {
     let field = |name: &str| format!("{architecture}.{name}");
     // Other numbers are other routers.
     let (kinds, expected) = match scoring {
@@ -54,10 +64,7 @@ pub(super) fn with_scored_experts(
     if metadata.optional_f64(&field("expert_weights_scale"))?.is_some_and(|scale| scale != 0.0 && scale != 1.0) {
         return Err(metadata.wrong(&field("expert_weights_scale"), "1"));
     }
-    let (count, used) = (metadata.usize(&field("expert_count"))?, metadata.usize(&field("expert_used_count"))?);
-    let mut spec = fields(metadata, architecture, "expert_feed_forward_length")?;
-    spec.experts = Some(Experts { scoring, ..Experts::of(count, used) });
-    Ok(spec)
+    Ok(())
 }
 
 /// The fields of [`partly_rotated`]; `width` names that of the feed-forward's width.

@@ -33,7 +33,7 @@ pub use config::Config;
 pub use row::Arch;
 
 use crate::error::{ModelError, Result};
-use crate::spec::{Bias, DecoderSpec, ExpertTensors, Output, Values};
+use crate::spec::{Bias, DecoderSpec, ExpertTensors, Output, RopeScaling, Values};
 use crate::weights::{Gguf, Weights};
 use names::{BlockTensor, Folder, Inner, Name, Naming};
 use std::collections::BTreeSet;
@@ -188,9 +188,9 @@ fn of_gguf(gguf: &Gguf, weights: &Weights) -> Result<DecoderSpec> {
     let metadata = gguf.metadata();
     let rows = ARCHS.iter().filter_map(|arch| Some((arch.name, arch.from_gguf?)));
     let mut spec = find(metadata.path(), metadata.str("general.architecture")?, rows)?(metadata)?;
-    // Checked before a tensor's shape is asked for by these numbers, and again when they are complete.
     let has = |tensor| weights.contains(&Naming::Gguf.name(Name::Block(0, tensor)));
-    if has(BlockTensor::QueryBias) {
+    // Elsewhere a bias is a tensor that nothing uses.
+    if spec.values == Values::Projected && has(BlockTensor::QueryBias) {
         spec.bias = if has(BlockTensor::AttentionOutputBias) { Bias::Attention } else { Bias::Qkv };
     }
     let full = (0..spec.layers.min(DecoderSpec::MOST_LAYERS)).find(|&layer| !spec.kind(layer).windowed);
@@ -199,6 +199,9 @@ fn of_gguf(gguf: &Gguf, weights: &Weights) -> Result<DecoderSpec> {
         spec.values = Values::NormedKeysInFullLayers;
     }
     rope::read_divisors(metadata, weights, &mut spec)?;
+    if spec.window_heads.is_some() && spec.rope.scaling == RopeScaling::None {
+        return Err(metadata.wrong(rope::DIVISORS, "the tensor of this name, which says what part of a head turns"));
+    }
     Ok(spec)
 }
 

@@ -48,6 +48,7 @@ pub(super) fn from_gguf(metadata: &Metadata, mut spec: DecoderSpec) -> Result<De
         return Err(metadata.wrong(&field("nextn_predict_layers"), &format!("fewer than {blocks} blocks")));
     };
     spec.layers = layers;
+    spec.widths.truncate(layers);
     let recurrent = metadata.optional_bools(&field("attention.recurrent_layers"))?;
     if recurrent.is_some_and(|recurrent| recurrent.len() != blocks) {
         let expected = format!("a boolean for each of {blocks} blocks");

@@ -22,13 +22,13 @@ const STANDING: f32 = 1e30;
 const FAST: f64 = 32.0;
 const SLOW: f64 = 1.0;
 
-/// GGUF's tensor of Llama 3.1's divisors, and of `LongRoPE`'s two sets.
-const LLAMA3_DIVISORS: &str = "rope_freqs.weight";
+/// GGUF's tensor of Llama 3.1's and Gemma 4's divisors, and of `LongRoPE`'s two sets.
+pub(super) const DIVISORS: &str = "rope_freqs.weight";
 const SHORT_DIVISORS: &str = "rope_factors_short.weight";
 const LONG_DIVISORS: &str = "rope_factors_long.weight";
 
 /// Tensors of a GGUF file that only rotations need.
-pub(super) const TENSORS: [&str; 3] = [LLAMA3_DIVISORS, SHORT_DIVISORS, LONG_DIVISORS];
+pub(super) const TENSORS: [&str; 3] = [DIVISORS, SHORT_DIVISORS, LONG_DIVISORS];
 
 /// From a config.json: the rotation, and the number of positions for which it is right, where that is less than
 /// `context`.
@@ -217,8 +217,8 @@ pub(super) fn read_divisors(metadata: &Metadata, weights: &Weights, spec: &mut D
         let tensor = weights.dense(name, &[spec.rope.dims / 2], DType::F32, &Device::Cpu)?;
         tensor.to_vec1::<f32>().map_err(ModelError::from)
     };
-    if weights.contains(LLAMA3_DIVISORS) {
-        let divisors = read(LLAMA3_DIVISORS)?;
+    if weights.contains(DIVISORS) {
+        let divisors = read(DIVISORS)?;
         let pairs = divisors.iter().take_while(|&&divisor| divisor == 1.0).count();
         let others_stand = divisors[pairs..].iter().all(|&divisor| divisor >= STANDING);
         spec.rope.scaling = match others_stand && pairs < divisors.len() {

@@ -81,6 +81,7 @@ impl Decoder {
         let kv_dtype = options.kv_dtype();
         let quantised = blocks.iter().flat_map(Block::linears).any(Linear::is_quantised);
         Ok(Self {
+            last_storing: spec.last_storing_layer(),
             spec,
             device,
             dtype,

@@ -40,6 +40,8 @@ pub struct Decoder {
     norm: Tensor,
     output: Linear,
     rotations: Rotations,
+    /// The last layer that stores anything of a token.
+    last_storing: usize,
     /// Whether linear layers take prompt tokens as bf16.
     rounds_prompts: bool,
 }
@@ -123,7 +125,7 @@ impl Decoder {
     /// as many as a token uses.
     #[must_use]
     pub fn linear_weights(&self) -> (LinearWeights, LinearWeights) {
-        let (of_all, of_wanted) = self.blocks.split_at(self.spec.last_storing_layer() + 1);
+        let (of_all, of_wanted) = self.blocks.split_at(self.last_storing + 1);
         let (last, before) = of_all.split_last().expect("a model has blocks (bug)");
         let every = before.iter().map(|block| block.projecting().and(block.after_mixer()));
         let every = every.fold(last.projecting(), LinearWeights::and);
@@ -203,8 +205,7 @@ impl Decoder {
         // `[layers, tokens, width]`
         let mut vectors = self.layer_embedding.as_ref().map(|of| of.vectors(ids, &x, &form)).transpose()?;
         // Rows whose logits are not wanted end where nothing more is stored of them.
-        let last_storing = self.spec.last_storing_layer();
-        let narrowed = (!batch.logits_of_all() && last_storing + 1 < self.blocks.len()).then(|| batch.of_wanted());
+        let narrowed = (!batch.logits_of_all() && self.last_storing + 1 < self.blocks.len()).then(|| batch.of_wanted());
         let mut batch = batch;
         // The output of the block before: it is added to `x` in the same pass as the next norm.
         let mut added: Option<Tensor> = None;
@@ -218,7 +219,7 @@ impl Decoder {
             let (sum, mut normed) = added_and_normed(&x, added.as_ref(), block.mixer_norm.as_ref(), eps)?;
             (x, normed) = (sum, form(normed)?);
             let Some(mut mixed) = self.mixed(i, &normed, &angles, batch, kv)? else { break };
-            if i == last_storing && !batch.logits_of_all() {
+            if i == self.last_storing && !batch.logits_of_all() {
                 let wanted = Tensor::new(&batch.logit_rows[..], mixed.device())?;
                 x = x.index_select(&wanted, 0)?;
                 mixed = mixed.index_select(&wanted, 0)?;
@@ -268,7 +269,7 @@ impl Decoder {
     /// What block `i` brings in from other positions, before its output layer. `None` where nothing more is needed of
     /// the last block that stores anything than its keys and values, or its states.
     fn mixed(&self, i: usize, normed: &Tensor, angles: &Angles, batch: &Batch, kv: &KvCache) -> Result<Option<Tensor>> {
-        let ends = i == self.spec.last_storing_layer() && batch.logit_rows.is_empty();
+        let ends = i == self.last_storing && batch.logit_rows.is_empty();
         match &self.blocks[i].mixer {
             Mixer::Attention(attention) => {
                 let (pages, group) = kv.layer(i)?;

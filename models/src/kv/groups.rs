@@ -1,7 +1,7 @@
 //! Groups of layers that have pages of their own.
 //!
 //! A layer of a window needs no position that its window has left; a full layer needs all of them. So each has pages of
-//! its own. All groups have equally many layers: any free page serves any group, and what windowed layers give back, full
+//! its own. All groups have equally many places: any free page serves any group, and what windowed layers give back, full
 //! layers can take.
 
 use crate::spec::DecoderSpec;
@@ -74,7 +74,8 @@ impl PageGroups {
             shares,
         };
         let possible = (1..=full.max(windowed)).rev().map(with).filter(|groups| groups.count() <= MOST_GROUPS);
-        let best = possible.min_by_key(|groups| groups.count() * groups.places).unwrap_or(one);
+        let best =
+            possible.min_by_key(|groups| (groups.count() * groups.places, groups.full * groups.places)).unwrap_or(one);
         // Else a long context would take as much as without groups.
         if best.full * best.places * widest < kv_width(spec) { best } else { one }
     }

@@ -13,7 +13,7 @@ use moot_kernels::cpu::try_zeroed;
 use moot_kernels::ops::delta_net::DeltaStates;
 use moot_kernels::ops::short_conv::ConvStates;
 
-/// Keys and values of every layer with attention, in pages of [`PAGE`] positions and one group of layers, and the states
+/// Keys and values of every layer that has its own, in pages of [`PAGE`] positions and one group of layers, and the states
 /// of every recurrent layer.
 #[derive(Debug)]
 pub struct KvCache {
@@ -54,8 +54,9 @@ impl KvCache {
             source: moot_kernels::without_backtrace(source),
         };
         if (0..spec.layers).any(|layer| device_of(layer).is_cpu()) {
-            reservable(spec, groups, pages, dtype).and_then(|()| states_reservable(spec, states)).map_err(what)?;
+            reservable(spec, groups, pages, dtype).map_err(what)?;
         }
+        states_reservable(spec, states).map_err(what)?;
         let zeros = |numbers: usize, device: &Device| match (device, dtype) {
             (Device::Cpu, DType::F16) => {
                 let refused =
@@ -160,7 +161,7 @@ fn reservable(spec: &DecoderSpec, groups: &PageGroups, pages: usize, dtype: DTyp
     let most_shares = groups.shares.into_iter().max().unwrap_or(1);
     let slots = pages.checked_mul(PAGE * most_shares).filter(|&slots| u32::try_from(slots).is_ok());
     let Some(bytes) = slots.and_then(|_| pages.checked_mul(page)) else {
-        candle_core::bail!("{} pages are the most", u32::MAX as usize / PAGE)
+        candle_core::bail!("{} pages are the most", u32::MAX as usize / PAGE / most_shares)
     };
     if dtype == DType::F16 {
         return Ok(());

@@ -198,7 +198,9 @@ impl Footprint {
             None => stored.bytes,
         };
         let bytes = |stored: &StoredType| if blocks(stored) { held(stored) } else { stored.weights * width };
-        let embedding = if self.types.iter().any(blocks) { (self.vocab * self.hidden) as u64 * width } else { 0 };
+        // So are the vectors of layers, which are held widened alone; their blocks are counted nevertheless.
+        let looked_up = (self.vocab * (self.hidden + self.layer_inputs)) as u64 * width;
+        let embedding = if self.types.iter().any(blocks) { looked_up } else { 0 };
         self.types.iter().map(bytes).sum::<u64>() + embedding
     }
 
@@ -299,6 +301,9 @@ mod tests {
             ("mistral-7b-v0.3", 7248.0),
             ("phi-3-mini", 3821.1),
             ("selfrag-7b", 6738.5),
+            ("qwen3-30b-a3b", 30532.1),
+            ("gemma-3-270m", 268.1),
+            ("gemma-3-1b", 999.9),
             ("lfm2-350m", 354.5),
             ("lfm2-700m", 742.5),
             ("lfm2-1.2b", 1170.3),

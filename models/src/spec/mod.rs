@@ -37,7 +37,7 @@ pub struct DecoderSpec {
     pub shared_kv_layers: usize,
     /// Width between the feed-forward's layers, of one expert where there are several.
     pub intermediate: usize,
-    /// Width between the feed-forward's layers by layer, where they differ and there are no experts.
+    /// Width between the feed-forward's layers by layer, where a file has one for each; unused where there are experts.
     pub widths: Vec<usize>,
     /// The experts of feed-forwards; `None` where each is one pair of layers.
     pub experts: Option<Experts>,

@@ -115,7 +115,8 @@ fn rows_that_are_no_whole_blocks_take_another_type() {
     assert_eq!(storage_of(GgmlDType::F32, 1), GgmlDType::F32);
 }
 
-/// Published numbers of parameters, by way of the tensors that a spec asks for.
+/// Random weights have the tensors that a row is planned by. That these are the models' is checked against the counts of model
+/// cards (`memory`).
 #[test]
 fn every_alias_of_the_catalog_has_a_spec_and_its_tensors() {
     for entry in Catalog::embedded().models {
