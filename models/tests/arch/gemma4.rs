@@ -1,8 +1,11 @@
 //! What is read of a configuration of Gemma 4, and what is refused.
 
+use super::norms_and_scales::{gguf, gguf_refused};
 use super::{accepted, refused};
-use moot_models::{Experts, Heads, LayerInputs, RopeScaling, Values, WindowHeads};
+use moot_models::weights::{Value as Field, Weights};
+use moot_models::{Experts, Heads, LayerInputs, RopeScaling, Values, WindowHeads, arch};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// With the fields of published files.
 #[allow(clippy::needless_pass_by_value)] // literals
@@ -79,4 +82,51 @@ fn what_some_sizes_have_is_read_or_refused() {
     let experts =
         json!({ "enable_moe_block": true, "num_experts": 2, "top_k_experts": 3, "moe_intermediate_size": 40 });
     refused(gemma4(experts), &["experts", "3 of 2"]);
+}
+
+#[test]
+fn a_gguf_of_other_heads_or_another_router_is_refused() {
+    let windowed = [true, true, false, true, true, true, true, false];
+    let number = Field::Unsigned;
+    let fields = [
+        ("attention.sliding_window_pattern", Field::BoolArray(windowed.to_vec())),
+        ("attention.sliding_window", number(32)),
+        ("attention.key_length", number(32)),
+        ("attention.value_length", number(32)),
+        ("attention.key_length_swa", number(16)),
+        ("attention.value_length_swa", number(16)),
+        ("rope.dimension_count", number(32)),
+        ("rope.dimension_count_swa", number(16)),
+        ("expert_count", number(8)),
+        ("expert_used_count", number(2)),
+        ("expert_feed_forward_length", number(40)),
+    ];
+    let with = |field: &'static str, value: Field| [&fields[..], &[(field, value)]].concat();
+    let spec = gguf("gemma4", &fields).unwrap();
+    assert_eq!(spec.experts, Some(Experts { beside: Some(96), ..Experts::of(8, 2) }));
+    let heads = |full: i64| Field::SignedArray(windowed.map(|of| if of { 2 } else { full }).to_vec());
+    let few = gguf("gemma4", &with("attention.head_count_kv", heads(1))).unwrap();
+    assert_eq!((few.heads_of(2).kv, few.heads_of(3).kv), (1, 2));
+    let mixed = Field::SignedArray(vec![2, 1, 2, 2, 2, 2, 2, 2]);
+    gguf_refused("gemma4", &with("attention.head_count_kv", mixed), "the same in all with a window");
+    gguf_refused("gemma4", &with("rope.dimension_count_swa", number(8)), "16, the head size");
+    gguf_refused("gemma4", &with("attention.sliding_window", number(0)), "sliding_window");
+    gguf_refused("gemma4", &with("attention.sliding_window_pattern", number(6)), "booleans");
+    gguf_refused("gemma4", &with("expert_gating_func", number(2)), "1, a softmax");
+    gguf_refused("gemma4", &with("expert_weights_scale", Field::Float(2.5)), "expert_weights_scale");
+}
+
+/// No field says what part of a head turns, so without this tensor every number of it would.
+#[test]
+fn a_gguf_without_its_rotation_is_refused() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/architectures/gemma4.gguf");
+    let mut bytes = std::fs::read(path).unwrap();
+    let name = b"rope_freqs.weight";
+    let at = bytes.windows(name.len()).position(|window| window == name).unwrap();
+    bytes[at..at + name.len()].copy_from_slice(b"rope_other.weight");
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other.gguf");
+    std::fs::write(&other, bytes).unwrap();
+    let message = arch::spec(&Weights::open(&other).unwrap()).unwrap_err().to_string();
+    assert!(message.contains("rope_freqs.weight") && message.contains("head turns"), "{message}");
 }
