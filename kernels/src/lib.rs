@@ -46,7 +46,7 @@ pub use graph::{Graph, overwrite};
 pub use launch::{Packing, Part};
 pub use ops::attention::AttentionPlan;
 pub use ops::best::Best;
-pub use ops::bidirectional::{Distances, Relative, Texts};
+pub use ops::bidirectional::{DistanceBias, Distances, Relative, Texts};
 pub use ops::blocks::PackedBlocks;
 pub use ops::linear::{Affine, Weight};
 pub use ops::scan::{Queries, Vectors};

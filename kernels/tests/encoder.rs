@@ -3,7 +3,7 @@
 
 use candle_core::{Device, Result, Tensor};
 use moot_kernels::ops::{add_norm, bidirectional, linear, sum_of_rows};
-use moot_kernels::{Activation, Affine, Distances, Relative, Texts, Weight};
+use moot_kernels::{Activation, Affine, DistanceBias, Distances, Relative, Texts, Weight};
 
 fn normal(shape: (usize, usize)) -> Result<Tensor> {
     Tensor::randn(0_f32, 1.0, shape, &Device::Cpu)
@@ -85,8 +85,12 @@ fn attention_is_its_reference_with_and_without_positions() -> Result<()> {
         let of_distance = (0..=2 * middle).map(|i| (i * rows / (2 * middle + 1)) as u32).collect();
         let positions = (normal((rows, shape.1))?, normal((rows, shape.1))?);
         let relative = Relative { key: positions.0, query: positions.1, of_distance, middle };
+        // Shifted, so that a tensor within a larger one is read where it is.
+        let values = normal((heads + 1, 2 * middle + 1))?.narrow(0, 1, heads)?;
+        let bias = DistanceBias { values: (values * 2.0)?, middle };
         let windows = [0, 1, 20, 64, 500].map(|window| Some(Distances::Window(window)));
-        for distances in windows.into_iter().chain([None, Some(Distances::Relative(&relative))]) {
+        let learned = [None, Some(Distances::Relative(&relative)), Some(Distances::Bias(&bias))];
+        for distances in windows.into_iter().chain(learned) {
             let got = bidirectional::bidirectional([&q, &k, &v], &texts, heads, 0.2, distances)?;
             let want = bidirectional::reference([&q, &k, &v], &texts, heads, 0.2, distances)?;
             assert!(largest_difference(&got, &want)? < 2e-5, "{heads} heads of {dim}");
@@ -113,6 +117,12 @@ fn attention_that_does_not_fit_is_an_error() -> Result<()> {
     let relative =
         |middle, row| Relative { key: x.clone(), query: x.clone(), of_distance: vec![row; 2 * middle + 1], middle };
     assert!(fails(&x, &x, 2, Some(&relative(1, 0))), "a text beyond the positions");
+    for (fits, of_heads, middle) in [(true, 2, 2), (false, 1, 2), (false, 2, 1)] {
+        let bias = DistanceBias { values: normal((of_heads, 2 * middle + 1))?, middle };
+        let distances = Some(Distances::Bias(&bias));
+        let got = bidirectional::bidirectional([&x, &x, &x], &texts, 2, 1.0, distances);
+        assert_eq!(got.is_ok(), fits, "{of_heads} heads, distances to {middle}");
+    }
     assert!(fails(&x, &x, 2, Some(&relative(2, 3))), "a row beyond the table");
     Ok(())
 }

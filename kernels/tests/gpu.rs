@@ -11,7 +11,8 @@ use moot_kernels::ops::kv_store::Slots;
 use moot_kernels::ops::rotate_store::RotateStore;
 use moot_kernels::ops::{add_norm, bidirectional, gated, norm, rope, sample};
 use moot_kernels::{
-    AttentionPlan, CUDA, Distances, Gate, PAGE, PackedBlocks, Packing, Part, Relative, SequenceRows, Texts, Weight,
+    AttentionPlan, CUDA, DistanceBias, Distances, Gate, PAGE, PackedBlocks, Packing, Part, Relative, SequenceRows,
+    Texts, Weight,
 };
 
 fn gpu() -> Device {
@@ -292,7 +293,10 @@ fn attention_of_encoders_is_its_reference_and_a_texts_bits_are_its_own() -> Resu
         let on_gpu = Relative { key: gkey, query: gquery, ..relative.clone() };
         let both = (Some(Distances::Relative(&relative)), Some(Distances::Relative(&on_gpu)));
         let window = Some(Distances::Window(20));
-        for (relative, on_gpu) in [(None, None), both, (window, window)] {
+        let (values, gvalues) = random(&[heads, 2 * middle + 1], DType::F32, &gpu)?;
+        let biases = [DistanceBias { values, middle }, DistanceBias { values: gvalues, middle }];
+        let biases = (Some(Distances::Bias(&biases[0])), Some(Distances::Bias(&biases[1])));
+        for (relative, on_gpu) in [(None, None), both, (window, window), biases] {
             let got = bidirectional::bidirectional([&gq, &gk, &gv], &texts, heads, 0.2, on_gpu)?;
             let want = bidirectional::reference([&q, &k, &v], &texts, heads, 0.2, relative)?;
             close("attention", &got, &want, 1e-3)?;

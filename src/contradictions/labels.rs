@@ -37,20 +37,21 @@ pub(super) fn all(
     stage: &Stage<'_>,
 ) -> Result<Vec<Option<Said>>> {
     let examples = relation::examples()?;
-    let asked: Vec<Asked> = pairs.iter().map(|pair| Asked::of(pair, claims, &examples)).collect();
-    let keys: Vec<String> = asked.iter().map(|asked| asked.key(stage)).collect();
+    // Calls carry their examples and texts, so those of all pairs would take gigabytes: only their keys are kept.
+    let keys: Vec<String> = pairs.iter().map(|pair| Asked::of(pair, claims, &examples).key(stage)).collect();
     let open: Vec<usize> = (0..pairs.len()).filter(|&index| journal.get(&keys[index]).is_none()).collect();
     let known = pairs.len() - open.len();
     stage.labelling(known, pairs.len());
     for (number, batch) in open.chunks(BATCH).enumerate() {
-        let asks: Vec<Ask> = batch.iter().flat_map(|&index| asked[index].asks.iter().cloned()).collect();
+        let asked: Vec<Asked> = batch.iter().map(|&index| Asked::of(&pairs[index], claims, &examples)).collect();
+        let asks: Vec<Ask> = asked.iter().flat_map(|asked| asked.asks.iter().cloned()).collect();
         let mut replies = stage.ask(&asks)?.into_iter();
         // A pair with a failed call is not labelled; its calls are made again in the next run.
-        let said = |&index: &usize| {
-            let own: Vec<Option<CallRecord>> = replies.by_ref().take(asked[index].asks.len()).collect();
-            Some((keys[index].clone(), asked[index].said(&own.into_iter().collect::<Option<Vec<_>>>()?)))
+        let said = |(&index, asked): (&usize, &Asked)| {
+            let own: Vec<Option<CallRecord>> = replies.by_ref().take(asked.asks.len()).collect();
+            Some((keys[index].clone(), asked.said(&own.into_iter().collect::<Option<Vec<_>>>()?)))
         };
-        let labelled: Vec<Option<(String, Said)>> = batch.iter().map(said).collect();
+        let labelled: Vec<Option<(String, Said)>> = batch.iter().zip(&asked).map(said).collect();
         journal.add(labelled.into_iter().flatten().collect())?;
         stage.labelling(known + number * BATCH + batch.len(), pairs.len());
     }

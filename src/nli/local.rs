@@ -58,7 +58,7 @@ impl LocalClassifier {
     /// # Errors
     /// As [`encoder::Classifier::open`] and [`encoder::Classifier::nli`].
     pub fn load(path: &Path, known: Option<&EncoderEntry>, options: &ClassifierOptions) -> Result<Self> {
-        let model = encoder::Classifier::open(path, &options.load)?;
+        let model = encoder::Classifier::open(path, &options.load, known.and_then(|known| known.written.as_deref()))?;
         let labels = model.nli(known.map_or(&[][..], |known| &known.labels[..]))?;
         let folder = || path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let identity = ClassifierIdentity {

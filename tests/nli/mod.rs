@@ -59,7 +59,7 @@ fn a_relation_is_the_models_in_the_order_of_its_labels() {
         let pair = pair_of("A man plays a guitar.", "Somebody makes music.");
         let classifier = LocalClassifier::load(&golden(name), None, &exact()).unwrap();
         let relation = classifier.entail(std::slice::from_ref(&pair)).unwrap()[0];
-        let model = encoder::Classifier::open(&golden(name), &exact().load).unwrap();
+        let model = encoder::Classifier::open(&golden(name), &exact().load, None).unwrap();
         let asked = encoder::Pair { first: &pair.premise, second: &pair.hypothesis };
         // The golden folders have contradiction, entailment, neutral.
         let [contradiction, entailment, neutral] = model.classify(&[asked]).unwrap().probabilities[0][..] else {
@@ -157,7 +157,7 @@ fn models_that_cannot_classify_are_refused() {
 #[test]
 fn a_grounding_classifier_knows_support_alone() {
     let pair = pair_of("A man plays a guitar.", "Somebody makes music.");
-    let model = encoder::Classifier::open(&golden("bert-grounding"), &exact().load).unwrap();
+    let model = encoder::Classifier::open(&golden("bert-grounding"), &exact().load, None).unwrap();
     let asked = encoder::Pair { first: &pair.premise, second: &pair.hypothesis };
     let supported = model.classify(&[asked]).unwrap().probabilities[0][1];
     let classifier = LocalClassifier::load(&golden("bert-grounding"), None, &exact()).unwrap();

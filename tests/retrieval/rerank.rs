@@ -165,6 +165,7 @@ fn a_cross_encoder_scores_passages_and_the_best_window_of_long_ones() {
     let model = Classifier::open(
         &tiny("xlm-roberta-reranker"),
         &EncoderOptions { precision: Precision::F32, ..EncoderOptions::default() },
+        None,
     );
     let model = model.unwrap();
     let long = "The bridge of the city was closed for repairs in the spring. ".repeat(12);

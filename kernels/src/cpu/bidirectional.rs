@@ -23,6 +23,7 @@ pub(crate) struct BidirectionalCall<'a> {
     pub head_dim: usize,
     pub scale: f32,
     pub relative: Option<RelativeCall<'a>>,
+    pub bias: Option<BiasCall<'a>>,
     /// The largest distance of a key that a query sees
     pub window: Option<usize>,
 }
@@ -36,6 +37,14 @@ pub(crate) struct RelativeCall<'a> {
     pub rows: usize,
     /// Row of distance `d` at `d + middle`.
     pub of_distance: &'a [u32],
+    pub middle: usize,
+}
+
+/// Numbers that are added to scaled scores.
+#[derive(Clone, Copy)]
+pub(crate) struct BiasCall<'a> {
+    /// `[heads, 2 * middle + 1]`; of query `i` and key `j` at `j - i + middle`
+    pub values: &'a [f32],
     pub middle: usize,
 }
 
@@ -88,6 +97,9 @@ pub(super) unsafe fn run<L: Lanes, const ROWS: usize>(
             score_rows::<L, ROWS>(queries, rows, &scored, dim, call.scale, scores);
             if let Some(relative) = &call.relative {
                 add_positions(call, relative, scratch, first, rows, (len, padded));
+            }
+            if let Some(bias) = &call.bias {
+                add_bias(bias, &mut scratch.scores, head, first..first + rows, (len, padded));
             }
             let mut sums = [0.0; ROWS];
             for (row, sum) in sums.iter_mut().enumerate().take(rows) {
@@ -244,6 +256,23 @@ fn add_positions(
         for (key, (score, &relative_row)) in scores.iter_mut().zip(distances.iter().rev()).enumerate() {
             let relative_row = relative_row as usize;
             *score += scratch.by_query[query * width + relative_row] + scratch.by_key[key * width + relative_row];
+        }
+    }
+}
+
+/// Adds the head's numbers for the distances to all keys to the scores of `queries`.
+fn add_bias(
+    bias: &BiasCall<'_>,
+    scores: &mut [f32],
+    head: usize,
+    queries: Range<usize>,
+    (len, padded): (usize, usize),
+) {
+    let of_head = &bias.values[head * (2 * bias.middle + 1)..][..2 * bias.middle + 1];
+    for (row, query) in queries.enumerate() {
+        let of_query = &of_head[bias.middle - query..][..len];
+        for (score, number) in scores[row * padded..][..len].iter_mut().zip(of_query) {
+            *score += number;
         }
     }
 }

@@ -141,6 +141,7 @@ fn bidirectional_attention_is_the_same_everywhere() {
         (2, 32, 33, None, None),
         (3, 64, 61, None, None),
         (2, 16, 45, Some(24), None),
+        (2, 48, 45, None, None),
         (1, 16, 150, None, Some(3)),
         (2, 32, 150, None, Some(40)),
     ] {
@@ -154,9 +155,12 @@ fn bidirectional_attention_is_the_same_everywhere() {
         let rows = positions.unwrap_or(0);
         let (key, query) = (numbers(rows * width, 4), numbers(rows * width, 5));
         let of_distance: Vec<u32> = (0..2 * len - 1).map(|i| (i * rows / (2 * len)) as u32).collect();
+        // Heads of 48 have a number for every distance.
+        let biases = numbers(heads * (2 * len - 1), 6);
         same_everywhere("attention", |table| {
             let mut out = vec![0.0; len * width];
             let middle = len - 1;
+            let bias = (dim == 48).then_some(BiasCall { values: &biases, middle });
             let relative = positions.map(|rows| RelativeCall {
                 key: &key,
                 query: &query,
@@ -173,6 +177,7 @@ fn bidirectional_attention_is_the_same_everywhere() {
                 head_dim: dim,
                 scale: 0.3,
                 relative,
+                bias,
                 window,
             };
             for head in 0..heads {

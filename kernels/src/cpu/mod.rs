@@ -50,7 +50,7 @@ mod unpack;
 
 pub(crate) use attention::{AttentionCall, BLOCK_PAGES, BlockScratch, BlockVisit, Task, Tile, Visit};
 pub(crate) use bf16::{Bf16, Bf16Part, SumTile, Sums, TASK_PANELS, TASK_ROWS, TILE_ROWS, TileCall};
-pub(crate) use bidirectional::{BidirectionalCall, RelativeCall, Scratch};
+pub(crate) use bidirectional::{BiasCall, BidirectionalCall, RelativeCall, Scratch};
 pub(crate) use block_linear::BlockCall;
 pub(crate) use blocks::Format;
 pub use blocks::{BlockType, E2M1_VALUES_DOUBLED, IQ4_VALUES};

@@ -1,7 +1,7 @@
 //! Attention without a mask, for the packed tokens of many texts at once: each token sees all of its own text.
 
 use super::{PerDevice, cpu_table, f32_slice, upload};
-use crate::cpu::{BidirectionalCall, RelativeCall, Scratch};
+use crate::cpu::{BiasCall, BidirectionalCall, RelativeCall, Scratch};
 use crate::launch;
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, D, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use rayon::prelude::*;
@@ -78,33 +78,52 @@ impl Relative {
     }
 }
 
+/// A learned number for every distance and head, added to scaled scores (T5: Raffel et al. 2020,
+/// <https://arxiv.org/abs/1910.10683>, section 2.1; MPNet).
+#[derive(Debug, Clone)]
+pub struct DistanceBias {
+    /// `[heads, 2 * middle + 1]`, f32: that of query `i` and key `j` at `j - i + middle`.
+    pub values: Tensor,
+    /// The longest distance in `values`, in both directions.
+    pub middle: usize,
+}
+
 /// How the distance of two tokens changes their attention.
 #[derive(Debug, Clone, Copy)]
 pub enum Distances<'a> {
     /// Scores get terms of the distance.
     Relative(&'a Relative),
+    /// Scores get a number of the distance.
+    Bias(&'a DistanceBias),
     /// Tokens farther apart than this do not see each other (ModernBERT's local attention).
     Window(usize),
 }
 
 impl<'a> Distances<'a> {
     fn relative(self) -> Option<&'a Relative> {
-        match self {
-            Self::Relative(relative) => Some(relative),
-            Self::Window(_) => None,
-        }
+        if let Self::Relative(relative) = self { Some(relative) } else { None }
+    }
+
+    fn bias(self) -> Option<&'a DistanceBias> {
+        if let Self::Bias(bias) = self { Some(bias) } else { None }
     }
 
     fn window(self) -> Option<usize> {
+        if let Self::Window(window) = self { Some(window) } else { None }
+    }
+
+    /// The longest distance that is known; `None` where all are.
+    fn reach(self) -> Option<usize> {
         match self {
-            Self::Relative(_) => None,
-            Self::Window(window) => Some(window),
+            Self::Relative(relative) => Some(relative.middle),
+            Self::Bias(bias) => Some(bias.middle),
+            Self::Window(_) => None,
         }
     }
 }
 
-/// Softmax((q · kᵀ + relative) · scale) · v, each text by itself, over the keys that `distances` admit: `q`, `k`, `v` and
-/// the result are `[tokens, heads * head_dim]`.
+/// Softmax((q · kᵀ + relative) · scale + bias) · v, each text by itself, over the keys that `distances` admit: `q`, `k`, `v`
+/// and the result are `[tokens, heads * head_dim]`.
 ///
 /// # Errors
 /// Shapes that do not fit; on the CPU a head whose width is no multiple of 16; a text longer than relative positions
@@ -116,18 +135,16 @@ pub fn bidirectional(
     scale: f32,
     distances: Option<Distances<'_>>,
 ) -> Result<Tensor> {
-    let relative = distances.and_then(Distances::relative);
-    if let Some(relative) = relative.filter(|relative| texts.longest() > relative.middle + 1) {
-        bail!("attention: a text of {} tokens, and positions reach {}", texts.longest(), relative.middle + 1);
+    if let Some(middle) = distances.and_then(Distances::reach).filter(|middle| texts.longest() > middle + 1) {
+        bail!("attention: a text of {} tokens, and positions reach {}", texts.longest(), middle + 1);
     }
-    let window = distances.and_then(Distances::window);
     match q.device() {
         Device::Cpu => {
-            let op = Bidirectional { texts, heads, scale, relative, window };
+            let op = Bidirectional { texts, heads, scale, distances };
             q.contiguous()?.apply_op3_no_bwd(&k.contiguous()?, &v.contiguous()?, &op)
         }
         Device::Cuda(_) if distances.is_none() && has_kernel([q, k, v], heads)? => {
-            let op = Bidirectional { texts, heads, scale, relative, window };
+            let op = Bidirectional { texts, heads, scale, distances };
             q.contiguous()?.apply_op3_no_bwd(&k.contiguous()?, &v.contiguous()?, &op)
         }
         _ => reference([q, k, v], texts, heads, scale, distances),
@@ -176,6 +193,11 @@ pub fn reference(
             scores = ((scores + by_query)? + by_key.t()?)?;
         }
         let mut scores = (scores.to_dtype(DType::F32)? * f64::from(scale))?;
+        if let Some(bias) = distances.and_then(Distances::bias) {
+            let of_query = |i: usize| bias.values.narrow(1, bias.middle - i, len);
+            let rows = (0..len).map(of_query).collect::<Result<Vec<_>>>()?;
+            scores = (scores + Tensor::stack(&rows, 1)?)?;
+        }
         if let Some(window) = distances.and_then(Distances::window) {
             let far = |i: usize, j: usize| if i.abs_diff(j) > window { f32::NEG_INFINITY } else { 0.0 };
             let mask = Tensor::from_iter((0..len * len).map(|at| far(at / len, at % len)), q.device())?;
@@ -192,8 +214,7 @@ struct Bidirectional<'a> {
     texts: &'a Texts,
     heads: usize,
     scale: f32,
-    relative: Option<&'a Relative>,
-    window: Option<usize>,
+    distances: Option<Distances<'a>>,
 }
 
 impl Bidirectional<'_> {
@@ -205,7 +226,12 @@ impl Bidirectional<'_> {
             let wanted = format!("{} tokens and {} heads of a multiple of 16", self.texts.tokens(), self.heads);
             bail!("attention: q {q:?}, k {k:?}, v {v:?} do not fit {wanted}");
         }
-        if let Some(Relative { key, query, of_distance, middle }) = self.relative {
+        if let Some(DistanceBias { values, middle }) = self.distances.and_then(Distances::bias)
+            && values.dims() != [self.heads, 2 * middle + 1]
+        {
+            bail!("attention: a bias {:?} for {} heads and distances to {middle}", values.dims(), self.heads);
+        }
+        if let Some(Relative { key, query, of_distance, middle }) = self.distances.and_then(Distances::relative) {
             let (rows, wide) = key.dims2()?;
             let known = of_distance.len() > 2 * middle && of_distance.iter().all(|&row| (row as usize) < rows);
             if wide != width || key.dims() != query.dims() || !known {
@@ -232,9 +258,10 @@ impl CustomOp3 for Bidirectional<'_> {
     ) -> Result<(CpuStorage, Shape)> {
         const OP: &str = "bidirectional";
         let (tokens, width) = self.check([q_layout, k_layout, v_layout])?;
+        let relative = self.distances.and_then(Distances::relative);
         let positions =
-            self.relative.map(|relative| (relative.key.storage_and_layout(), relative.query.storage_and_layout()));
-        let relative = match (&positions, self.relative) {
+            relative.map(|relative| (relative.key.storage_and_layout(), relative.query.storage_and_layout()));
+        let relative = match (&positions, relative) {
             (Some(((key, key_at), (query, query_at))), Some(Relative { of_distance, middle, .. })) => {
                 let (Storage::Cpu(key), Storage::Cpu(query)) = (&**key, &**query) else {
                     bail!("attention: positions are on another device than q")
@@ -244,6 +271,15 @@ impl CustomOp3 for Bidirectional<'_> {
                 Some(RelativeCall { key, query, rows, of_distance, middle })
             }
             _ => None,
+        };
+        let bias = self.distances.and_then(Distances::bias);
+        let numbers = bias.map(|bias| (bias.values.storage_and_layout(), bias.middle));
+        let bias = match &numbers {
+            Some(((values, at), middle)) => {
+                let Storage::Cpu(values) = &**values else { bail!("attention: the bias is on another device than q") };
+                Some(BiasCall { values: f32_slice(OP, values, at)?, middle: *middle })
+            }
+            None => None,
         };
         let table = cpu_table()?;
         let mut out: Vec<f32> = Vec::with_capacity(tokens * width);
@@ -256,7 +292,8 @@ impl CustomOp3 for Bidirectional<'_> {
             head_dim: width / self.heads,
             scale: self.scale,
             relative,
-            window: self.window,
+            bias,
+            window: self.distances.and_then(Distances::window),
         };
         (0..self.texts.count() * self.heads).into_par_iter().for_each_init(Scratch::default, |scratch, task| {
             let (text, head) = (self.texts.range(task / self.heads), task % self.heads);

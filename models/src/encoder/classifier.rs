@@ -1,15 +1,14 @@
 //! Pairs of texts to probabilities of classes: cross-encoders, such as those for natural language inference.
 
-use super::family::HeadNames;
-use super::labels::{NliLabels, labels};
+use super::family::HeadOf;
+use super::head::Head;
+use super::labels::NliLabels;
 use super::load::Loader;
 use super::tokens::{Long, TextTokenizer, TextTokens};
-use super::{Batches, Encoder, EncoderOptions, Layer, Norm, Packed, Pair, Pooling, Precision, TextSettings, family};
+use super::{Batches, Encoder, EncoderOptions, Packed, Pair, TextSettings, family};
 use crate::arch::Config;
 use crate::error::{ModelError, Result};
 use crate::weights::{Safetensors, Weights};
-use candle_core::{Device, Tensor};
-use moot_kernels::Activation;
 use moot_kernels::math::exp_f32;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -33,56 +32,43 @@ pub struct Classifier {
     /// Tokens that are computed together.
     tokens: usize,
     tokenizer: TextTokenizer,
-    /// The vector that the head reads: the first token's, or the mean.
-    pooling: Pooling,
-    dense: Layer,
-    /// The norm behind `dense`, with its epsilon.
-    norm: Option<(Norm, f32)>,
-    output: Layer,
-    head: HeadNames,
+    head: Head,
     labels: Vec<String>,
 }
 
 impl Classifier {
-    /// Loads the folder `path`: config.json, tokenizer.json and the safetensors of a sequence classifier.
+    /// Loads the folder `path`: config.json, tokenizer.json and the safetensors of a sequence classifier. `written` is how
+    /// the model reads both texts of a pair as one, with `{premise}` and `{hypothesis}`: T5 has no other form of pairs. A
+    /// `prompt` in config.json comes first.
     ///
     /// # Errors
-    /// A file, field or tensor that is missing, malformed or not supported.
-    pub fn open(path: &Path, options: &EncoderOptions) -> Result<Self> {
+    /// A file, field or tensor that is missing, malformed or not supported; a model whose pairs are one text, and nothing
+    /// that says how it is written.
+    pub fn open(path: &Path, options: &EncoderOptions, written: Option<&str>) -> Result<Self> {
         let config = Config::open(&path.join("config.json"))?;
         let (family, spec) = family::spec(&config)?;
         let settings = TextSettings::of(path, spec.context)?;
-        let tokenizer = TextTokenizer::open(path, family, spec.vocab, spec.segments, &settings)?;
+        let one_text = !matches!(family.head, HeadOf::Layers(_));
+        let (tokenizer, words) = if one_text {
+            let own = config.optional_str("prompt")?.map(|own| own.replace("{text1}", "{premise}"));
+            let own = own.map(|own| own.replace("{text2}", "{hypothesis}"));
+            let Some(written) = own.as_deref().or(written) else {
+                let expected = "how the model reads a pair, with {premise} and {hypothesis}: its files leave that out, so \
+                                write it there, or name the model as `moot models list` does";
+                return Err(config.wrong("prompt", expected));
+            };
+            let tokenizer = TextTokenizer::of_one_text(path, family, spec.vocab, &settings, written)?;
+            let words = [tokenizer.first_id("0")?, tokenizer.first_id("1")?];
+            (tokenizer, words)
+        } else {
+            (TextTokenizer::open(path, family, spec.vocab, spec.segments, &settings)?, [0; 2])
+        };
         let weights = Weights::Safetensors(Safetensors::open(path)?);
         let loader = Loader::new(&weights, family, options);
-        let (head, hidden, eps) = (family.head, spec.hidden, spec.norm_eps);
-        let activation = if head.gelu { "gelu" } else { "tanh" };
-        config.refuse(head.activation, |value| value == activation, activation)?;
-        let pooling = match config.optional_str("classifier_pooling")? {
-            None | Some("cls") => Pooling::Cls,
-            Some("mean") => Pooling::Mean,
-            Some(_) => return Err(config.wrong("classifier_pooling", "cls or mean")),
-        };
-        let rows = weights.shape(&format!("{}.weight", head.output))?;
-        let labels = labels(&config, rows.first().copied().unwrap_or(0))?;
+        let (head, labels) = Head::load(&loader, family, &spec, &config, words)?;
         let encoder = loader.encoder(family, spec)?;
-        let dense = loader.part(head.dense, 0..hidden, [hidden, hidden], Precision::F32, head.bias)?;
-        let norm = head.norm.map(|name| loader.norm_at(name, hidden, false)).transpose()?;
-        let output = loader.layer(head.output, labels.len(), hidden, Precision::F32)?;
         loader.nothing_left(family)?;
-        let (path, tokens) = (path.to_owned(), options.tokens);
-        Ok(Self {
-            path,
-            tokens,
-            encoder,
-            tokenizer,
-            pooling,
-            dense,
-            norm: norm.map(|norm| (norm, eps)),
-            output,
-            head,
-            labels,
-        })
+        Ok(Self { path: path.to_owned(), tokens: options.tokens, encoder, tokenizer, head, labels })
     }
 
     /// The folder.
@@ -185,25 +171,7 @@ impl Classifier {
 
     /// Logits of every text of `packed`.
     fn judge(&self, packed: &Packed) -> Result<Vec<Vec<f32>>> {
-        let states = self.encoder.forward(packed)?;
-        let pooled = self.pooled(&states, packed)?;
-        let activation = if self.head.gelu { Activation::Gelu } else { Activation::Tanh };
-        let mut dense = self.dense.apply(&pooled, activation)?;
-        if let Some((norm, eps)) = &self.norm {
-            dense = norm.of_sum(&dense, &dense.zeros_like()?, *eps)?;
-        }
-        Ok(self.output.apply(&dense, Activation::None)?.to_device(&Device::Cpu)?.to_vec2()?)
-    }
-
-    /// The vector of each text that the head reads: `[texts, hidden]`.
-    fn pooled(&self, states: &Tensor, packed: &Packed) -> Result<Tensor> {
-        let texts = (0..packed.texts.count()).map(|text| packed.texts.range(text));
-        if self.pooling == Pooling::Cls {
-            let first: Vec<u32> = texts.map(|range| range.start as u32).collect();
-            return Ok(states.index_select(&Tensor::new(first, states.device())?, 0)?);
-        }
-        let means = texts.map(|range| states.narrow(0, range.start, range.len())?.mean(0));
-        Ok(Tensor::stack(&means.collect::<candle_core::Result<Vec<_>>>()?, 0)?)
+        self.head.logits(&self.encoder.forward(packed)?, packed)
     }
 
     /// Whether files beside `tokenizer.json` changed its normaliser.

@@ -1,6 +1,6 @@
 //! From a folder's tensors to an [`Encoder`].
 
-use super::family::{Family, OuterNorm, Projections};
+use super::family::{Family, Gate, OuterNorm, Projections};
 use super::spec::{EncoderSpec, RelativePositions};
 use super::{Batches, Block, Encoder, Layer, Norm};
 use crate::error::{ModelError, Result};
@@ -9,7 +9,7 @@ use crate::weights::Weights;
 use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::add_norm::add_norm;
-use moot_kernels::{Activation, Relative, Weight};
+use moot_kernels::{Activation, DistanceBias, Relative, Weight};
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -78,6 +78,7 @@ impl<'a> Loader<'a> {
             .then(|| self.table("embeddings.token_type_embeddings.weight", [spec.segments, hidden]))
             .transpose()?;
         let norm = self.norm(family.names.norm, hidden, spec.biases)?;
+        let bias = self.distance_bias(family, &spec)?;
         let relative = spec.relative.map(|relative| self.relative_table(relative, hidden, eps)).transpose()?;
         let blocks = (0..spec.layers).map(|index| self.block(index, family, &spec, relative.as_ref()));
         let blocks = blocks.collect::<Result<_>>()?;
@@ -89,11 +90,12 @@ impl<'a> Loader<'a> {
             positions: positions.transpose()?,
             segments,
             norm,
+            bias,
             blocks,
             rotary: spec
                 .rotary
                 .as_ref()
-                .map(|rotary| [&rotary.full, &rotary.local].map(|rope| Rotary::new(Some(rope), spec.head_dim()))),
+                .map(|rotary| [&rotary.full, &rotary.local].map(|rope| Rotary::new(Some(rope), spec.head_dim))),
             turn: Mutex::new(()),
             device,
             spec,
@@ -103,22 +105,32 @@ impl<'a> Loader<'a> {
     fn block(&self, index: usize, family: &Family, spec: &EncoderSpec, relative: Option<&Tensor>) -> Result<Block> {
         let names = family.names;
         let at = |part: &str| format!("{}{index}.{part}", names.block);
-        let (hidden, wide) = (spec.hidden, spec.intermediate);
-        let part = |name: &str, rows: Range<usize>, of: usize| {
-            self.part(&self.under(&at(name)), rows, [of, hidden], self.options.precision, spec.biases)
+        let (hidden, wide, attended) = (spec.hidden, spec.intermediate, spec.heads * spec.head_dim);
+        let part = |name: &str, rows: Range<usize>, shape: [usize; 2]| {
+            self.part(&self.under(&at(name)), rows, shape, self.options.precision, spec.biases)
         };
         let [query, key, value] = match names.projections {
-            Projections::Apart(projections) => projections.map(|name| part(name, 0..hidden, hidden)),
-            Projections::Fused(name) => [0, 1, 2].map(|i| part(name, i * hidden..(i + 1) * hidden, 3 * hidden)),
+            Projections::Apart(projections) => projections.map(|name| part(name, 0..attended, [attended, hidden])),
+            Projections::Fused(name) => {
+                [0, 1, 2].map(|i| part(name, i * attended..(i + 1) * attended, [3 * attended, hidden]))
+            }
         };
         let relative = match (relative, spec.relative) {
             (Some(table), Some(positions)) => Some(self.relative(&at(""), table, positions, spec, family)?),
             _ => None,
         };
-        let gate = spec.gated.then(|| part(names.inner, wide..2 * wide, 2 * wide)).transpose()?;
-        let inner = part(names.inner, 0..wide, if spec.gated { 2 * wide } else { wide })?;
-        let outer = self.under(&at(names.outer));
-        let outer = self.part(&outer, 0..hidden, [hidden, wide], self.options.precision, spec.biases)?;
+        let (inner, gate) = match names.gate {
+            Gate::None => (part(names.inner, 0..wide, [wide, hidden])?, None),
+            Gate::Behind => {
+                let rows = |rows: Range<usize>| part(names.inner, rows, [2 * wide, hidden]);
+                (rows(0..wide)?, Some(rows(wide..2 * wide)?))
+            }
+            Gate::Own(gate) => {
+                let whole = |name: &str| part(name, 0..wide, [wide, hidden]);
+                (whole(names.inner)?, Some(whole(gate)?))
+            }
+        };
+        let outer = part(names.outer, 0..hidden, [hidden, wide])?;
         let outer_norm = match names.outer_norm {
             OuterNorm::Own(name) => at(name),
             OuterNorm::Next { block, .. } if index + 1 < spec.layers => format!("{}{}.{block}", names.block, index + 1),
@@ -130,13 +142,23 @@ impl<'a> Loader<'a> {
             value: value?,
             relative,
             local: spec.rotary.as_ref().is_some_and(|rotary| rotary.is_local[index]),
-            attention_output: part(names.attention_output, 0..hidden, hidden)?,
+            attention_output: part(names.attention_output, 0..hidden, [hidden, attended])?,
             attention_norm: self.norm(&at(names.attention_norm), hidden, spec.biases)?,
             inner,
             gate,
             outer,
             outer_norm: self.norm(&outer_norm, hidden, spec.biases)?,
         })
+    }
+
+    /// The numbers of all distances that two tokens of a text can have.
+    fn distance_bias(&self, family: &Family, spec: &EncoderSpec) -> Result<Option<DistanceBias>> {
+        let Some(buckets) = spec.distances else { return Ok(None) };
+        let by_bucket = self.dense(&self.under(family.names.bias), &[buckets.count, spec.heads])?;
+        let middle = spec.context - 1;
+        let rows = (-(middle as i64)..=middle as i64).map(|distance| buckets.bucket(distance) as u32);
+        let rows = Tensor::from_iter(rows, &self.options.device)?;
+        Ok(Some(DistanceBias { values: by_bucket.index_select(&rows, 0)?.t()?.contiguous()?, middle }))
     }
 
     /// The vectors of all distances, `[2 * span, hidden]`, normed where the model does.
@@ -172,7 +194,8 @@ impl<'a> Loader<'a> {
         Ok(Relative { key: project(names[0])?, query: project(names[1])?, of_distance, middle })
     }
 
-    fn under(&self, name: &str) -> String {
+    /// The name of one of the encoder's tensors in the file.
+    pub(super) fn under(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
 
@@ -243,12 +266,22 @@ impl<'a> Loader<'a> {
         self.weights.dense(&name, &shape, dtype, &self.options.device)
     }
 
-    fn dense(&self, name: &str, shape: &[usize]) -> Result<Tensor> {
+    /// Row `row` of a table of `shape`: `[1, columns]`.
+    pub(super) fn part_of_table(&self, name: &str, row: usize, shape: [usize; 2]) -> Result<Tensor> {
+        self.note(name);
+        let rows = self.weights.rows(name, shape[0], shape[1])?.slice(row..row + 1);
+        let dense = rows.dense(DType::F32, &self.options.device)?;
+        rows.check_read()?;
+        Ok(dense)
+    }
+
+    pub(super) fn dense(&self, name: &str, shape: &[usize]) -> Result<Tensor> {
         self.note(name);
         self.weights.dense(name, shape, DType::F32, &self.options.device)
     }
 
-    fn note(&self, name: &str) {
+    /// Notes that `name` was read, or is known and needs not be.
+    pub(super) fn note(&self, name: &str) {
         self.used.borrow_mut().insert(name.to_owned());
     }
 

@@ -8,6 +8,7 @@ mod causal;
 mod classifier;
 mod embedding;
 mod family;
+mod head;
 mod labels;
 mod load;
 mod pooling;
@@ -15,30 +16,32 @@ mod projection;
 mod recipe;
 mod settings;
 mod spec;
+mod step;
 mod tokens;
 
 pub use batches::{Batches, Packed};
 pub use causal::CausalReranker;
 pub use classifier::{Classified, Classifier};
 pub use embedding::{Embedded, EmbeddingModel};
-pub use family::{FAMILIES, Family, HeadNames, Names, OuterNorm, Projections};
+pub use family::{FAMILIES, Family, Gate, HeadNames, HeadOf, Names, OuterNorm, Projections};
 pub use labels::{NliLabels, Unsupported};
 pub use load::{EncoderOptions, Precision};
 pub use pooling::{MASKS, Pooling, Prefixes};
 pub use recipe::Recipe;
 pub(crate) use settings::SENTENCE_CONFIGS;
 pub use settings::TextSettings;
-pub use spec::{Buckets, EncoderSpec, PositionTable, RelativePositions, RotaryPositions};
+pub use spec::{Buckets, DistanceBuckets, EncoderSpec, PositionTable, RelativePositions, RotaryPositions};
 pub use tokens::{Long, Pair, TextTokens};
 
 use crate::error::Result;
 use crate::layers::Rotary;
 use candle_core::{DType, Device, Tensor};
+use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
 use moot_kernels::ops::{add_norm::add_norm, bidirectional::bidirectional, rope::rope, sum_of_rows::sum_of_rows};
-use moot_kernels::{Activation, Affine, Distances, Relative, Texts, Weight};
+use moot_kernels::{Activation, Affine, DistanceBias, Distances, Relative, Texts, Weight};
 use std::sync::{Mutex, PoisonError};
 
-/// A bidirectional transformer: BERT, RoBERTa, DeBERTa or ModernBERT, by its [`EncoderSpec`].
+/// A bidirectional transformer: BERT, RoBERTa, MPNet, DeBERTa, ModernBERT or the encoder of T5, by its [`EncoderSpec`].
 #[derive(Debug)]
 pub struct Encoder {
     spec: EncoderSpec,
@@ -49,7 +52,10 @@ pub struct Encoder {
     positions: Option<Tensor>,
     /// `[segments, hidden]`
     segments: Option<Tensor>,
+    /// Behind the embeddings; of T5, what the first block reads is normed by it.
     norm: Norm,
+    /// Of all blocks, by the distance of two tokens.
+    bias: Option<DistanceBias>,
     blocks: Vec<Block>,
     /// Rotations of queries and keys, by [`Block::local`]; none in families that add positions.
     rotary: Option<[Rotary; 2]>,
@@ -57,7 +63,7 @@ pub struct Encoder {
     turn: Mutex<()>,
 }
 
-/// A layer norm's weight and bias, `[hidden]` each.
+/// A norm's weight and bias, `[hidden]` each.
 #[derive(Debug)]
 struct Norm {
     weight: Tensor,
@@ -140,8 +146,7 @@ impl Encoder {
     }
 
     fn run(&self, packed: &Packed) -> Result<Tensor> {
-        let mut normed = self.embed(packed)?;
-        let mut residual = normed.clone();
+        let (mut residual, mut normed) = self.embed(packed)?;
         let angles = self.angles(&packed.texts)?;
         for block in &self.blocks {
             let attended = self.attend(block, &normed, &packed.texts, angles.as_ref())?;
@@ -161,6 +166,9 @@ impl Encoder {
     /// The next residual stream, and what the next layers read: the norm of `x + residual`. The stream is the sum where the
     /// model norms what layers read, else the norm itself.
     fn added(&self, x: &Tensor, residual: &Tensor, norm: &Norm) -> candle_core::Result<(Tensor, Tensor)> {
+        if self.spec.root_mean_square {
+            return add_rms_norm(x, residual, &norm.weight, self.spec.norm_eps);
+        }
         let normed = norm.of_sum(x, residual, self.spec.norm_eps)?;
         let stream = if self.spec.norm_first { (x + residual)? } else { normed.clone() };
         Ok((stream, normed))
@@ -175,8 +183,13 @@ impl Encoder {
         Ok(Some([tables(full)?, tables(local)?]))
     }
 
-    fn embed(&self, packed: &Packed) -> candle_core::Result<Tensor> {
+    /// The residual stream in front of the first block, and what that block reads.
+    fn embed(&self, packed: &Packed) -> candle_core::Result<(Tensor, Tensor)> {
         let words = sum_of_rows(&[(&self.word_embeddings, &packed.ids)])?;
+        if self.spec.root_mean_square {
+            let normed = rms_norm(&words, &self.norm.weight, self.spec.norm_eps)?;
+            return Ok((words, normed));
+        }
         let mut positions = Vec::new();
         let mut added = Vec::with_capacity(2);
         if let (Some(table), Some(at)) = (&self.positions, self.spec.positions) {
@@ -186,7 +199,8 @@ impl Encoder {
         }
         added.extend(self.segments.iter().map(|table| (table, &packed.segments[..])));
         let added = if added.is_empty() { words.zeros_like()? } else { sum_of_rows(&added)? };
-        self.norm.of_sum(&words, &added, self.spec.norm_eps)
+        let normed = self.norm.of_sum(&words, &added, self.spec.norm_eps)?;
+        Ok((normed.clone(), normed))
     }
 
     fn attend(&self, block: &Block, x: &Tensor, texts: &Texts, angles: Option<&Angles>) -> candle_core::Result<Tensor> {
@@ -194,15 +208,16 @@ impl Encoder {
         let projected = Weight::apply_all(&projections, x)?;
         let [q, k, v] = &projected[..] else { candle_core::bail!("three layers gave other than three results (bug)") };
         let local = self.spec.rotary.as_ref().filter(|_| block.local).map(|rotary| Distances::Window(rotary.window));
-        let distances = block.relative.as_ref().map(Distances::Relative).or(local);
+        let bias = self.bias.as_ref().map(Distances::Bias);
+        let distances = block.relative.as_ref().map(Distances::Relative).or(local).or(bias);
         let Some(angles) = angles else {
-            return bidirectional([q, k, v], texts, self.spec.heads, self.spec.scale(), distances);
+            return bidirectional([q, k, v], texts, self.spec.heads, self.spec.scale, distances);
         };
         let (cos, sin) = &angles[usize::from(block.local)];
-        let (tokens, hidden) = q.dims2()?;
+        let (tokens, width) = q.dims2()?;
         let rotated = |x: &Tensor| {
-            rope(&x.reshape((tokens, self.spec.heads, self.spec.head_dim()))?, cos, sin)?.reshape((tokens, hidden))
+            rope(&x.reshape((tokens, self.spec.heads, self.spec.head_dim))?, cos, sin)?.reshape((tokens, width))
         };
-        bidirectional([&rotated(q)?, &rotated(k)?, v], texts, self.spec.heads, self.spec.scale(), distances)
+        bidirectional([&rotated(q)?, &rotated(k)?, v], texts, self.spec.heads, self.spec.scale, distances)
     }
 }

@@ -15,14 +15,20 @@ pub struct EncoderSpec {
     pub hidden: usize,
     /// Transformer blocks.
     pub layers: usize,
-    /// Attention heads; a head is `hidden / heads` wide, a multiple of 16.
+    /// Attention heads.
     pub heads: usize,
+    /// Width of a head, a multiple of 16: `hidden / heads`, but in T5, which says it.
+    pub head_dim: usize,
+    /// Scale of attention scores.
+    pub scale: f32,
     /// Width of the feed-forward's inner layer.
     pub intermediate: usize,
     /// Tokens of a text at most, special ones included.
     pub context: usize,
-    /// Epsilon of the layer norms.
+    /// Epsilon of the norms.
     pub norm_eps: f32,
+    /// Whether norms divide by the root of the mean square and do nothing else (T5).
+    pub root_mean_square: bool,
     /// Activation of the feed-forward.
     pub activation: Activation,
     /// Rows of the position table that is added to the embedding, and the row of the first token; `None` without one.
@@ -31,14 +37,14 @@ pub struct EncoderSpec {
     pub segments: usize,
     /// Relative positions inside attention (DeBERTa).
     pub relative: Option<RelativePositions>,
+    /// A number for the distance of two tokens that is added to their score, in all blocks (T5, MPNet).
+    pub distances: Option<DistanceBuckets>,
     /// Rotated queries and keys (ModernBERT).
     pub rotary: Option<RotaryPositions>,
     /// Whether norms are in front of attention and feed-forward, and the residual stream is not normed.
     pub norm_first: bool,
     /// Whether linear layers and norms have biases.
     pub biases: bool,
-    /// Whether the feed-forward multiplies its activations by a second projection.
-    pub gated: bool,
 }
 
 /// Rotary positions, in blocks that see all of a text and blocks that see neighbours.
@@ -85,18 +91,29 @@ pub struct Buckets {
     pub farthest: usize,
 }
 
-impl EncoderSpec {
-    /// Width of a head.
-    #[must_use]
-    pub fn head_dim(&self) -> usize {
-        self.hidden / self.heads
-    }
+/// Distances that share a number (Raffel et al. 2020, section 2.1): half of the buckets for keys behind the query, and of
+/// each half one half for single distances and one for ranges that grow with the logarithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DistanceBuckets {
+    /// Buckets for both directions, a multiple of 4.
+    pub count: usize,
+    /// Distances from here on share the last bucket.
+    pub farthest: usize,
+}
 
-    /// Scale of attention scores. DeBERTa's scores are sums of three terms, each of which adds to the variance.
+impl DistanceBuckets {
+    /// The bucket of `distance`, the key's position minus the query's. Computed in f32 as by the reference.
     #[must_use]
-    pub fn scale(&self) -> f32 {
-        let terms = if self.relative.is_some() { 3.0 } else { 1.0 };
-        1.0 / (self.head_dim() as f32 * terms).sqrt()
+    pub fn bucket(self, distance: i64) -> usize {
+        let half = self.count / 2;
+        let (single, far) = (half / 2, distance.unsigned_abs() as usize);
+        let behind = if distance > 0 { half } else { 0 };
+        if far < single {
+            return behind + far;
+        }
+        let ln = |x: f32| ln(f64::from(x)) as f32;
+        let share = ln(far as f32 / single as f32) / ln(self.farthest as f32 / single as f32);
+        behind + (single + (share * (half - single) as f32) as usize).min(half - 1)
     }
 }
 

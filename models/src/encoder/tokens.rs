@@ -42,6 +42,8 @@ pub(super) struct TextTokenizer {
     ends: Ends,
     /// Mask tokens behind a text, where its vector is taken from them. A text that is too long then loses its beginning.
     masks: Vec<u32>,
+    /// Whether words stand behind the first text of a pair, so that its last spaces are no tokens.
+    joined: bool,
     /// Tokens of a text at most, special ones included.
     limit: usize,
 }
@@ -91,7 +93,61 @@ impl TextTokenizer {
         if ends.segment as usize >= segments.max(1) {
             return Err(wrong("post_processor", format!("segments below {segments}"), ends.segment.to_string()));
         }
-        Ok(Self { tokenizer, ends, masks: Vec::new(), limit })
+        Ok(Self { tokenizer, ends, masks: Vec::new(), joined: false, limit })
+    }
+
+    /// The tokenizer of `folder`, whose pairs are one text, `written` with `{premise}` and `{hypothesis}`. Special tokens of
+    /// `written` are those of the vocabulary, and the family's last one is behind the text.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; a text without both places in this order.
+    pub(super) fn of_one_text(
+        folder: &Path,
+        family: &Family,
+        vocab: usize,
+        settings: &TextSettings,
+        written: &str,
+    ) -> Result<Self> {
+        let tokenizer = Tokenizer::from_dir_in(folder, &settings.casing)?;
+        let path = folder.join("tokenizer.json");
+        check_vocabulary(&path, &tokenizer, vocab)?;
+        let parts = written.split_once("{premise}").and_then(|(before, rest)| {
+            let (between, behind) = rest.split_once("{hypothesis}")?;
+            Some([before, between, behind])
+        });
+        let Some([before, between, behind]) = parts else {
+            let expected = "a text with {premise} and, behind it, {hypothesis}".to_owned();
+            return Err(field_of(&folder.join("config.json"), "prompt", expected, written.to_owned()));
+        };
+        let ids = |part: &str| ids_of(&tokenizer, part);
+        let end = tokenizer.special_id(family.ends[1]).ok_or_else(|| {
+            field_of(
+                &path,
+                "added_tokens",
+                format!("{}, as {} models have", family.ends[1], family.name),
+                "none".into(),
+            )
+        })?;
+        let pair = [ids(before)?, ids(between)?, [ids(behind)?, vec![end]].concat()];
+        check_ends(&path, pair.iter(), vocab)?;
+        let (limit, least) = (settings.limit, pair.iter().map(Vec::len).sum::<usize>() + 8);
+        if limit < least {
+            return Err(field_of(&path, "limit", format!("at least {least} tokens a pair"), limit.to_string()));
+        }
+        let joined = !between.starts_with('<');
+        let ends = Ends { single: Default::default(), pair, segment: 0 };
+        Ok(Self { tokenizer, ends, masks: Vec::new(), joined, limit })
+    }
+
+    /// The first token of `text`.
+    ///
+    /// # Errors
+    /// The tokenizer fails, or gives none.
+    pub(super) fn first_id(&self, text: &str) -> Result<u32> {
+        let first = self.tokenizer.encode_text(text)?.first().copied();
+        first.ok_or_else(|| {
+            field_of(self.tokenizer.path(), "vocabulary", format!("a token for {text:?}"), "none".into())
+        })
     }
 
     /// The tokenizer of `folder`, a decoder's. Where its last token is `read`, the post-processor puts one behind every text.
@@ -117,7 +173,7 @@ impl TextTokenizer {
         if limit < least {
             return Err(field_of(&path, "limit", format!("at least {least} tokens a text"), limit.to_string()));
         }
-        Ok(Self { tokenizer, ends, masks: Vec::new(), limit })
+        Ok(Self { tokenizer, ends, masks: Vec::new(), joined: false, limit })
     }
 
     /// With `count` of `family`'s mask tokens behind every text.
@@ -177,8 +233,7 @@ impl TextTokenizer {
     /// # Errors
     /// As [`Self::text`].
     pub(super) fn pair(&self, pair: Pair<'_>) -> Result<TextTokens> {
-        let (mut first, mut second) =
-            (self.tokenizer.encode_text(pair.first)?, self.tokenizer.encode_text(pair.second)?);
+        let [mut first, mut second] = self.both(pair)?;
         let (keep_first, keep_second) = longest_first(first.len(), second.len(), self.room_of_pair());
         let truncated = keep_first < first.len() || keep_second < second.len();
         first.truncate(keep_first);
@@ -192,7 +247,7 @@ impl TextTokenizer {
     /// # Errors
     /// As [`Self::text`].
     pub(super) fn windows(&self, pair: Pair<'_>, long: Long) -> Result<Vec<TextTokens>> {
-        let (first, second) = (self.tokenizer.encode_text(pair.first)?, self.tokenizer.encode_text(pair.second)?);
+        let [first, second] = self.both(pair)?;
         let (whole, other) = match long {
             Long::First => (&first, &second),
             Long::Second => (&second, &first),
@@ -210,6 +265,12 @@ impl TextTokenizer {
         Ok(window_starts(whole.len(), window).map(of).collect())
     }
 
+    /// The tokens of both texts, without those around them.
+    fn both(&self, pair: Pair<'_>) -> Result<[Vec<u32>; 2]> {
+        let first = if self.joined { pair.first.trim_end() } else { pair.first };
+        Ok([self.tokenizer.encode_text(first)?, self.tokenizer.encode_text(pair.second)?])
+    }
+
     /// Tokens of both texts of a pair at most, without special ones.
     fn room_of_pair(&self) -> usize {
         self.limit - self.ends.pair.iter().map(Vec::len).sum::<usize>()
@@ -222,6 +283,29 @@ impl TextTokenizer {
         let segment = |index: usize| if index >= from { self.ends.segment } else { 0 };
         TextTokens { segments: (0..ids.len()).map(segment).collect(), ids, truncated }
     }
+}
+
+/// The tokens of a part of a text: its special tokens as such, and its words without the spaces at their ends, which the
+/// tokenizer puts in front of words again.
+fn ids_of(tokenizer: &Tokenizer, part: &str) -> Result<Vec<u32>> {
+    let special = |rest: &str| {
+        let end = rest.starts_with('<').then(|| rest.find('>')).flatten()? + 1;
+        Some((tokenizer.special_id(&rest[..end])?, end))
+    };
+    let (mut ids, mut words, mut at) = (Vec::new(), String::new(), 0);
+    while let Some(next) = part[at..].chars().next() {
+        if let Some((id, length)) = special(&part[at..]) {
+            ids.extend(tokenizer.encode_text(words.trim())?);
+            words.clear();
+            ids.push(id);
+            at += length;
+        } else {
+            words.push(next);
+            at += next.len_utf8();
+        }
+    }
+    ids.extend(tokenizer.encode_text(words.trim())?);
+    Ok(ids)
 }
 
 fn field_of(path: &Path, field: &str, expected: String, found: String) -> ModelError {

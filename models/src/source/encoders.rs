@@ -17,6 +17,10 @@ pub struct EncoderEntry {
     /// The classes of a classifier, in the order of its logits, where its own config.json only numbers them.
     #[serde(default)]
     pub labels: Vec<String>,
+    /// How a classifier reads both texts of a pair as one, with `{premise}` and `{hypothesis}`, where its files leave it out.
+    pub written: Option<String>,
+    /// Where its tokenizer.json is, if another repository has it.
+    pub tokenizer: Option<HubAddress>,
     /// Pooling of an embedding model.
     pub pooling: Option<Pooling>,
     /// Whether vectors are normalised to length 1.
@@ -85,6 +89,12 @@ impl EncoderEntry {
         }
         if (self.task == Task::Embedding) != self.pooling.is_some() {
             return Err(("pooling", "one where task is embedding, and none where it is not", String::new()));
+        }
+        if self.tokenizer.as_ref().is_some_and(|tokenizer| tokenizer.file.as_deref() != Some("tokenizer.json")) {
+            return Err(("tokenizer", "a repository's file tokenizer.json", String::new()));
+        }
+        if self.task != Task::Nli && self.written.is_some() {
+            return Err(("written", "none where task is not nli", self.written.clone().unwrap_or_default()));
         }
         if self.task != Task::Nli && !self.labels.is_empty() {
             return Err(("labels", "none where task is not nli", self.labels.join(", ")));

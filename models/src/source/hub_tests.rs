@@ -7,7 +7,7 @@ use super::super::hash::hex;
 use super::super::repository::INDEX;
 use super::super::search::Search;
 use super::super::wheel::Python;
-use super::super::{Catalog, CatalogEntry, Options, SourceUsed};
+use super::super::{Catalog, CatalogEntry, EncoderEntry, Options, SourceUsed};
 use super::*;
 use fake::{COMMIT, Fake};
 use hf_hub::Cache;
@@ -307,4 +307,37 @@ fn a_gated_models_hint_is_its_page() {
     assert!(error.to_string().contains("401"), "{error}");
     let hint = error.hint().unwrap();
     assert!(hint.contains(&format!("{endpoint}/org/name")) && hint.contains("HF_TOKEN"), "{hint}");
+}
+
+#[test]
+fn an_encoder_without_a_tokenizer_takes_that_of_another_repository() {
+    let folder = tempfile::tempdir().unwrap();
+    // The stand-in has one repository, which is both the model's and the tokenizer's.
+    let files: [(&str, &[u8]); 3] =
+        [("config.json", b"{}"), ("model.safetensors", b"weights"), ("tokenizer.json", b"t")];
+    let hub = hub(&Fake::with(&files[..2]).serve().0, folder.path());
+    let row = Catalog::embedded().encoder_named("hhem-2.1-open").unwrap().clone();
+    let entry = EncoderEntry { hub: address(None), tokenizer: Some(address(Some("tokenizer.json"))), ..row };
+    let options = |offline| Options { cache: folder.path().join("moot"), offline };
+    let found = |hub: &Hub, offline: bool| {
+        Search::new(&options(offline), hub.clone(), Python(vec![]), &mut |_| {}).encoder(&entry)
+    };
+    let error = found(&hub, false).unwrap_err().to_string();
+    assert!(error.contains("no tokenizer.json in org/name"), "{error}");
+    assert!(!folder.path().join("moot/models/name").exists(), "half a model has no name that is looked for");
+    assert!(found(&hub, true).unwrap_err().to_string().contains("being offline"));
+
+    let whole = Hub { endpoint: Fake::with(&files).serve().0, ..hub.clone() };
+    let (path, source) = found(&whole, false).unwrap();
+    assert_eq!(
+        (path.as_path(), source),
+        (folder.path().join("moot/models/name").as_path(), SourceUsed::Hub(address(None)))
+    );
+    for (name, bytes) in files {
+        assert_eq!(std::fs::read(path.join(name)).unwrap(), bytes, "{name}");
+    }
+    assert_eq!(found(&hub, true).unwrap().1, SourceUsed::Cache);
+    // A snapshot of the hub's cache that has a tokenizer, as this repository's has now, needs no folder beside it.
+    std::fs::remove_dir_all(&path).unwrap();
+    assert_eq!(found(&hub, true).unwrap().1, SourceUsed::HubCache(address(None)));
 }

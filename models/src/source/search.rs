@@ -120,6 +120,10 @@ impl<'a> Search<'a> {
         if let Some(found) = self.hub_cache(&entry.hub, None) {
             return Ok(found);
         }
+        if let Some(tokenizer) = &entry.tokenizer {
+            let found = self.assembled(&entry.hub, tokenizer, &target)?;
+            return found.ok_or_else(|| self.unreachable(&entry.alias));
+        }
         if self.options.offline {
             self.reason("network", "not used, being offline");
             return Err(self.unreachable(&entry.alias));
@@ -139,6 +143,34 @@ impl<'a> Search<'a> {
             }
         }
         Err(self.unreachable(&entry.alias))
+    }
+
+    /// The folder `target`, from the weights of `model` and the tokenizer of another repository; `None` with a reason noted.
+    fn assembled(&mut self, model: &HubAddress, tokenizer: &HubAddress, target: &Path) -> Result<Option<LocatedFiles>> {
+        let of_model = |file: &str| HubAddress { file: Some(file.to_owned()), ..model.clone() };
+        let mut files = Vec::new();
+        for address in [of_model("config.json"), of_model(SINGLE), tokenizer.clone()] {
+            let mut found = self.hub_cache(&address, None);
+            if found.is_none() && self.options.offline {
+                self.reason("network", "not used, being offline");
+            } else if found.is_none() {
+                found = self.hub(&address, None);
+            }
+            let Some((path, _)) = found else { return Ok(None) };
+            files.push((path, address.file.unwrap_or_default()));
+        }
+        // A folder that is not whole never has the name that is looked for.
+        let part = target.with_added_extension("part");
+        let io = |source| ModelError::Io { path: part.clone(), action: "write", source };
+        let _ = std::fs::remove_dir_all(&part);
+        std::fs::create_dir_all(&part).map_err(io)?;
+        for (path, name) in files {
+            let (blob, copy) = (path.canonicalize().map_err(io)?, part.join(name));
+            // Both are in one cache in most homes, and weights need not be there twice.
+            std::fs::hard_link(&blob, &copy).or_else(|_| std::fs::copy(&blob, &copy).map(drop)).map_err(io)?;
+        }
+        std::fs::rename(&part, target).map_err(io)?;
+        Ok(Some((target.to_owned(), SourceUsed::Hub(model.clone()))))
     }
 
     /// Checks the weights' hash if the catalog has one.

@@ -247,6 +247,12 @@ impl Tokenizer {
         matches!(self.tokens.kind(id), TokenKind::Control | TokenKind::Marker)
     }
 
+    /// The file, or the folder's file, that it was read from.
+    #[must_use]
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
     /// The id of the added token that is written `text`, where there is one.
     #[must_use]
     pub fn special_id(&self, text: &str) -> Option<u32> {

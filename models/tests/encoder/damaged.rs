@@ -36,7 +36,7 @@ fn message(name: &str, damage: impl FnOnce(&Path)) -> String {
     let folder = copy(name);
     damage(folder.path());
     let opened = if name.ends_with("nli") {
-        Classifier::open(folder.path(), &options(Precision::F32)).map(|_| ())
+        Classifier::open(folder.path(), &options(Precision::F32), None).map(|_| ())
     } else {
         EmbeddingModel::open(folder.path(), &options(Precision::F32)).map(|_| ())
     };
@@ -49,8 +49,8 @@ fn config(name: &str, field: &str, value: Value) -> String {
 
 #[test]
 fn a_configuration_that_is_not_built() {
-    let unknown = config("bert", "model_type", json!("t5"));
-    assert!(unknown.contains("bert, roberta, xlm-roberta, deberta-v2, modernbert; as embedder also qwen3, gemma3_text; as reranker also qwen3"));
+    let unknown = config("bert", "model_type", json!("longformer"));
+    assert!(unknown.contains("bert, roberta, xlm-roberta, deberta-v2, modernbert, mpnet, t5, HHEMv2Config; as embedder also qwen3, gemma3_text; as reranker also qwen3"));
     assert!(config("bert", "hidden_act", json!("mish")).contains("field hidden_act: expected gelu"));
     assert!(config("bert", "position_embedding_type", json!("relative_key")).contains("position_embedding_type"));
     assert!(config("bert", "num_attention_heads", json!(3)).contains("multiple of 16"));
@@ -108,7 +108,7 @@ fn tensors_that_do_not_fit() {
     std::fs::copy(golden("bert").join("1_Pooling/config.json"), folder.path().join("1_Pooling/config.json")).unwrap();
     let error = EmbeddingModel::open(folder.path(), &options(Precision::F32)).unwrap_err().to_string();
     assert!(error.contains("classifier.bias has no part"), "{error}");
-    let error = Classifier::open(&golden("bert"), &options(Precision::F32)).unwrap_err().to_string();
+    let error = Classifier::open(&golden("bert"), &options(Precision::F32), None).unwrap_err().to_string();
     assert!(error.contains("classifier.weight is missing"), "{error}");
     let error = message("bert", |folder| {
         // The last number of the file: a weight that is NaN.
@@ -127,7 +127,7 @@ fn labels_are_known_by_name() {
         let folder = copy("bert-nli");
         let [a, b, c] = labels;
         change(folder.path(), "config.json", |config| config["id2label"] = json!({"0": a, "1": b, "2": c}));
-        let model = Classifier::open(folder.path(), &options(Precision::F32)).unwrap();
+        let model = Classifier::open(folder.path(), &options(Precision::F32), None).unwrap();
         let known: Vec<String> = known.iter().map(|&label| label.to_owned()).collect();
         model.nli(&known).map_err(|error| error.to_string())
     };

@@ -8,10 +8,10 @@ use moot_models::encoder::{
 use moot_models::source::{Catalog, Task};
 use serde::Deserialize;
 
-const EMBEDDING: [&str; 5] = ["bert", "xlm-roberta", "deberta", "bert-pieces", "modernbert"];
+const EMBEDDING: [&str; 6] = ["bert", "xlm-roberta", "deberta", "bert-pieces", "modernbert", "mpnet"];
 /// With the number of pairs that are longer than the model's limit.
-const CLASSIFIERS: [(&str, usize); 4] =
-    [("bert-nli", 3), ("roberta-nli", 1), ("deberta-nli", 3), ("modernbert-nli", 1)];
+const CLASSIFIERS: [(&str, usize); 5] =
+    [("bert-nli", 3), ("roberta-nli", 1), ("deberta-nli", 3), ("modernbert-nli", 1), ("mpnet-nli", 3)];
 
 #[derive(Deserialize)]
 pub(super) struct Judged {
@@ -62,7 +62,7 @@ fn logits_are_those_of_the_reference() {
         let pairs: Pairs = expected(&golden(name).join("expected.json"));
         let all: Vec<Pair<'_>> = pairs.pairs.iter().map(|p| Pair { first: &p.first, second: &p.second }).collect();
         for (precision, tolerance) in [(Precision::F32, 5e-5), (Precision::Int16, 1e-2)] {
-            let model = Classifier::open(&golden(name), &options(precision)).unwrap();
+            let model = Classifier::open(&golden(name), &options(precision), None).unwrap();
             let classified = model.classify(&all).unwrap();
             for (pair, logits) in pairs.pairs.iter().zip(&classified.logits) {
                 let off = farthest(logits, &pair.logits);
@@ -93,7 +93,7 @@ fn a_text_has_the_same_bits_in_any_batch() {
             }
         }
         for (name, _) in CLASSIFIERS {
-            let model = Classifier::open(&golden(name), &options(precision)).unwrap();
+            let model = Classifier::open(&golden(name), &options(precision), None).unwrap();
             let pairs: Pairs = expected(&golden(name).join("expected.json"));
             let all: Vec<Pair<'_>> = pairs.pairs.iter().map(|p| Pair { first: &p.first, second: &p.second }).collect();
             let together = model.classify(&all).unwrap().logits;
@@ -119,7 +119,7 @@ fn truncated_texts_are_counted() {
 #[test]
 fn a_long_premise_is_cut_in_windows() {
     for (name, _) in CLASSIFIERS {
-        let model = Classifier::open(&golden(name), &options(Precision::F32)).unwrap();
+        let model = Classifier::open(&golden(name), &options(Precision::F32), None).unwrap();
         let short = Pair { first: "A man plays a guitar.", second: "Somebody makes music." };
         let [whole] = &model.windows(short, Long::First).unwrap()[..] else { panic!("{name}: one window") };
         let classified = model.classify(&[short]).unwrap();
@@ -216,7 +216,8 @@ fn the_catalogs_encoders_are_of_known_kinds() {
     let error = catalog.encoder_named("e5-base").unwrap_err().to_string();
     assert!(error.contains("e5-base-v2"), "{error}");
     assert!(catalog.encoder_named("smollm2-135m").unwrap_err().to_string().contains("expected an encoder"));
-    assert!(FAMILIES.iter().all(|family| family.between == 1 || family.name.contains("roberta")));
+    let two = |name: &str| name.contains("roberta") || name == "mpnet";
+    assert!(FAMILIES.iter().all(|family| (family.between == 2) == two(family.name)));
 }
 
 /// The folder of the real MiniLM, from the caches of this machine.

@@ -19,7 +19,7 @@ fn one_logit_is_that_of_the_reference() {
         let judged: Pairs = expected(&golden(name).join("expected.json"));
         let all: Vec<Pair<'_>> = judged.pairs.iter().map(pair).collect();
         for (precision, tolerance) in [(Precision::F32, 5e-5), (Precision::Int16, 1e-2)] {
-            let model = Classifier::open(&golden(name), &options(precision)).unwrap();
+            let model = Classifier::open(&golden(name), &options(precision), None).unwrap();
             model.one_logit().unwrap();
             let together = model.classify(&all).unwrap();
             assert_eq!(together.truncated, truncated, "{name}");
@@ -40,7 +40,7 @@ fn one_logit_is_that_of_the_reference() {
 fn a_grounding_classifier_is_the_reference() {
     let judged: Pairs = expected(&golden("bert-grounding").join("expected.json"));
     let all: Vec<Pair<'_>> = judged.pairs.iter().map(pair).collect();
-    let model = Classifier::open(&golden("bert-grounding"), &options(Precision::F32)).unwrap();
+    let model = Classifier::open(&golden("bert-grounding"), &options(Precision::F32), None).unwrap();
     for (judged, logits) in judged.pairs.iter().zip(model.classify(&all).unwrap().logits) {
         assert!(farthest(&logits, &judged.logits) < 5e-5, "{:?}", judged.first);
     }
@@ -49,7 +49,7 @@ fn a_grounding_classifier_is_the_reference() {
 
 #[test]
 fn several_labels_are_no_relevance() {
-    let model = Classifier::open(&golden("bert-nli"), &options(Precision::F32)).unwrap();
+    let model = Classifier::open(&golden("bert-nli"), &options(Precision::F32), None).unwrap();
     let error = model.one_logit().unwrap_err().to_string();
     assert!(error.contains("expected one label") && error.contains("contradiction, entailment, neutral"), "{error}");
 }
@@ -57,7 +57,7 @@ fn several_labels_are_no_relevance() {
 #[test]
 fn a_long_passage_is_cut_in_windows_behind_the_whole_query() {
     for (name, _) in RERANKERS {
-        let model = Classifier::open(&golden(name), &options(Precision::F32)).unwrap();
+        let model = Classifier::open(&golden(name), &options(Precision::F32), None).unwrap();
         let (query, passage) = ("Who closed the bridge?", "The bridge of the city was closed. ".repeat(20));
         let ids = |first, second, long| {
             let windows = model.windows(Pair { first, second }, long).unwrap();

@@ -117,7 +117,7 @@ fn the_length_of_a_text() {
 #[test]
 fn a_classifiers_length_is_its_folders() {
     let folder = copy("bert-nli");
-    let at = |path: &Path| Classifier::open(path, &options(Precision::F32)).unwrap().limit();
+    let at = |path: &Path| Classifier::open(path, &options(Precision::F32), None).unwrap().limit();
     assert_eq!(at(folder.path()), 48);
     std::fs::write(folder.path().join("sentence_roberta_config.json"), r#"{"max_seq_length": 24}"#).unwrap();
     assert_eq!(at(folder.path()), 24);

@@ -66,7 +66,7 @@ impl LocalReranker {
             let (kind, recipe) = (model.architecture(), prompts(&model, &options.load));
             (Model::Causal(Box::new(model)), kind, recipe)
         } else {
-            let model = Classifier::open(path, &options.load)?;
+            let model = Classifier::open(path, &options.load, None)?;
             model.one_logit()?;
             let (kind, recipe) = (model.encoder().spec().family, recipe(&model, &options.load));
             (Model::Classifier(Box::new(model)), kind, recipe)

@@ -97,7 +97,7 @@ def byte_pairs():
     return tokenizer
 
 
-def pieces(special, ends, charsmap):
+def pieces(special, ends, charsmap, more=()):
     """Unigram pieces; `charsmap` is SentencePiece's own table of replacements."""
     tokenizer = Tokenizer(models.Unigram())
     steps = [normalizers.Precompiled(charsmap)] if charsmap else []
@@ -108,7 +108,7 @@ def pieces(special, ends, charsmap):
     trainer = trainers.UnigramTrainer(
         vocab_size=200, special_tokens=special, unk_token=unknown, show_progress=False, max_piece_length=8
     )
-    tokenizer.train_from_iterator(CORPUS, trainer)
+    tokenizer.train_from_iterator([*CORPUS, *more], trainer)
     begin, end, between = ends
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{begin} $A {end}",
@@ -124,8 +124,12 @@ def tokenizers_regex(pattern):
     return Regex(pattern)
 
 
-def charsmap():
-    """A small table: what SentencePiece compiles from three rules."""
+# Full-width A, the ligature fi, and the letter e with an acute accent, by code points.
+RULES = "FF21\t41\nFB01\t66 69\nE9\t65\n"
+
+
+def charsmap(lines=RULES):
+    """A small table: what SentencePiece compiles from a few rules."""
     import io
     import tempfile
 
@@ -133,8 +137,7 @@ def charsmap():
 
     with tempfile.TemporaryDirectory() as folder:
         rules = Path(folder) / "rules.tsv"
-        # Full-width A, the ligature fi, and the letter e with an acute accent, by code points.
-        rules.write_text("FF21\t41\nFB01\t66 69\nE9\t65\n")
+        rules.write_text(lines)
         model = io.BytesIO()
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(CORPUS * 3),
