@@ -136,8 +136,9 @@ pub enum MootError {
         /// The first of these errors, with its question.
         first: String,
     },
-    /// `moot record verify` found lines or calls that differ; what it printed says which.
-    #[error("the record differs from what was written, or its calls from the record")]
+    /// `moot record verify` found altered lines, replies that differ, or a run that did not finish; its output says
+    /// which.
+    #[error("verification failed: a line or a reply differs, or the run did not finish (see above)")]
     Differ,
     /// A prompt or grammar of ours is broken, or a template refuses it.
     #[error("{file}: {}", beginning(.reason, 600))]
@@ -169,8 +170,8 @@ pub enum MootError {
         /// A remedy for the user, if one is known.
         hint: Option<&'static str>,
     },
-    /// The system starts no further thread.
-    #[error("expected a further thread, found a limit of the system: {0}")]
+    /// The system refused to start a thread.
+    #[error("cannot start a thread: {0}")]
     Threads(std::io::Error),
     /// The engine stopped: its reason goes to every request in flight.
     #[error("the engine stopped: {0}")]

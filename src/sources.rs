@@ -264,7 +264,7 @@ impl SourceWeights {
         let vote = format!("the mean of its weights, {:.2}", self.unknown_vote());
         if asked.is_empty() {
             return Some(format!(
-                "{name} has weights of {own}, and no document names its source: every vote is {vote}"
+                "no document names its source, so {name} (weights of {own}) is not used: every vote counts {vote}"
             ));
         }
         let (count, all) = (unknown.len(), asked.len());

@@ -111,9 +111,7 @@ fn hashes(args: &Args, record: &Record, ledger: &Ledger) -> Result<()> {
         }
     } else {
         let told = altered.iter().map(|line| {
-            format!(
-                "line {line}: another hash than when it was written: it was changed, or a line before it is missing\n"
-            )
+            format!("line {line}: hash mismatch: the line was edited, or an earlier line is missing\n")
         });
         output::print(
             &(told.collect::<String>() + &format!("{} of {lines} lines are not as they were written\n", altered.len())),

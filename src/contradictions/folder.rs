@@ -316,7 +316,7 @@ impl Folder {
         if let [first, rest @ ..] = other.as_slice() {
             let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
             self.notes.push(format!(
-                "note {first}{more}: not in English: numbers and dates are compared, words and negations less well"
+                "note {first}{more}: not English: numbers and dates are compared; negations and opposites may be missed"
             ));
         }
     }

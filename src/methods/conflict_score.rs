@@ -75,13 +75,13 @@ const CERTAIN: Switch = Switch {
 };
 const ORDER: Switch = Switch {
     name: "order",
-    about: "what the labeller writes first: quote and reason as in the paper, which costs more, or the label, which is the default with other labels than the labeller's, together, and without reasons",
+    about: "order of a reply: quote-first (the paper; more tokens) or label-first (the default with together, without reasons, or if labels is not labeller)",
     kind: Kind::Choice(&["label-first", "quote-first"]),
     default: "quote-first",
 };
 const QUOTES: Switch = Switch {
     name: "quotes",
-    about: "what a quote may be: any text, without which a label counts too, one or two whole sentences, or a run of words; with none no quote is requested (labels=scored); sentences by default where the label comes first by default",
+    about: "form of a quote: any text (a label counts without one), one or two sentences, a run of words, or none (needs labels=scored); the default is sentences if label-first is the default",
     kind: Kind::Choice(&["sentences", "words", "any", "none"]),
     default: "any",
 };

@@ -88,7 +88,7 @@ impl EstimateOptions {
     fn settings(&self, before: Option<EstimatorSettings>) -> Result<EstimatorSettings> {
         let before = before.unwrap_or_default();
         if let Some(one) = self.sources.filter(|sources| *sources < 2) {
-            let why = "with v = N w - 1 no weight would be above 0: expected at least 2";
+            let why = "expected at least 2 (votes are N w - 1, never positive for N = 1)";
             return Err(MootError::Usage(format!("--sources {one}: {why}")));
         }
         if let Some(wrong) = self.shrink.filter(|pseudo| !(0.0..=MOST_PSEUDO).contains(pseudo)) {
@@ -173,7 +173,8 @@ impl EstimateOptions {
         let first = self.weights.iter().chain(&self.records).next().map(|first| first.display().to_string());
         let (first, second, all) = (first.unwrap_or_default(), path.display(), known.len() + own.len());
         control.note(&format!(
-            "{first} and {second} have no source in common: {all} sources of two corpora are weighed together"
+            "{first} and {second} share no source: weights of two corpora are estimated jointly ({all} sources) and may not \
+             be comparable"
         ));
     }
 

@@ -46,7 +46,7 @@ impl PushOptions {
         });
         control.watch.indexing(total, None);
         if let Err(MootError::Interrupted) = pushed {
-            control.note(&format!("{there} passages are there; the same command goes on"));
+            control.note(&format!("{there} passages are on the server; run the command again to resume"));
         }
         Ok(PushReport { address: store.address(), pushed: pushed?, elapsed: start.elapsed() })
     }

@@ -108,7 +108,7 @@ fn bad_input_is_one_line() {
     let line = refused(&["show", &path("d.json"), "--source", "c"]);
     assert!(line.contains("no source is called \"c\" (known: a, b)"), "{line}");
     let line = refused(&["estimate", &dropped, "--align-threshold", "0", "--sources", "1", "-o", &path("u.json")]);
-    assert!(line.contains("--sources 1: with v = N w - 1 no weight would be above 0: expected at least 2"), "{line}");
+    assert!(line.contains("--sources 1: expected at least 2 (votes are N w - 1, never positive for N = 1)"), "{line}");
     let line = refused(&["build", "--wrong", "1", "-o", &path("bench")]);
     assert!(line.contains("--wrong 1: all liars would tell the same lie") && line.contains("--shared-lie"), "{line}");
     said(&["build", "--wrong", "1", "--shared-lie", "--estimate", "2", "--test", "2", "-o", &path("shared")]);
@@ -160,7 +160,7 @@ fn another_corpus_is_reported_by_estimate_merge_and_report() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| shown(&folder.path().join(name));
     let (own, other) = (shown(&record(&folder, "own.jsonl", 0, &["XX", "XX"])), of_others(&folder));
-    let told = "have no source in common: 4 sources of two corpora are weighed together";
+    let told = "share no source: weights of two corpora are estimated jointly (4 sources) and may not be comparable";
     said(&["estimate", &other, "-o", &path("other.json")]);
     said(&["estimate", &own, "-o", &path("own.json")]);
     for typed in [

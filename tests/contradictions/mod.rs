@@ -253,7 +253,7 @@ fn a_long_file_is_read_up_to_a_limit_and_other_languages_are_noted() {
     let folder = read(files.path()).unwrap();
     let has = |wanted: &str| folder.notes.iter().any(|note| note.contains(wanted));
     assert!(has("its first 1000 of 1500 sentences are read"), "{:?}", folder.notes);
-    assert!(has("muehle.txt: not in English"), "{:?}", folder.notes);
+    assert!(has("muehle.txt: not English"), "{:?}", folder.notes);
 }
 
 #[test]

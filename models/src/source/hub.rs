@@ -94,7 +94,7 @@ impl Hub {
 
 /// The reason of a failure to start a thread.
 pub(super) fn no_thread(error: &std::io::Error) -> String {
-    format!("expected a further thread, found a limit of the system: {error}")
+    format!("cannot start a thread: {error}")
 }
 
 /// Whether a proxy is configured: then a direct connection does not show whether the host can be reached.

@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<()> {
     let (reports, shared) = comparison.record(&control)?;
     print_reports(reports).map_or(Ok(()), Err)?;
     if shared > 0 {
-        tell(&format!("{shared} calls were those of another variant"));
+        tell(&format!("{shared} duplicate calls reused another variant's reply"));
     }
     let compared = comparison.compare()?;
     if args.json {

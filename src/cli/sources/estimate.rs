@@ -33,7 +33,7 @@ pub(super) struct Args {
 /// Merge estimates, as if all their records had been estimated from at once
 #[derive(Debug, clap::Args)]
 pub(super) struct MergeArgs {
-    /// Files that `moot sources estimate` wrote; of one source's answers to a question the last counts
+    /// Files that `moot sources estimate` wrote; the last answer of a source to a question replaces earlier ones
     #[arg(value_name = "FILE", required = true, num_args = 2..)]
     weights: Vec<PathBuf>,
     /// The file of weights to write
@@ -58,8 +58,8 @@ struct SettingsArgs {
     /// Seeds the bootstrap [default: 0]
     #[arg(long, value_name = "N", value_parser = values::whole::<u64>, allow_negative_numbers = true)]
     seed: Option<u64>,
-    /// Shrink weights to the mean: add so many answers of mean agreement to each source's, and leave out the questions that one
-    /// source alone answered [default: 0]
+    /// Shrink each weight to the mean, as if ANSWERS more answers had mean agreement; questions with a single source
+    /// are ignored [default: 0]
     #[arg(long, value_name = "ANSWERS", value_parser = values::number::<f64>, allow_negative_numbers = true)]
     shrink: Option<f64>,
 }

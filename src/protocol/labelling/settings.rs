@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The switch `labels`: how a claim is labelled against a document.
 pub(crate) const LABELS: Switch = Switch {
     name: "labels",
-    about: "how pairs are labelled: by the labeller's replies, by its scores, by entailment, or by a classifier where it is certain, else by replies; auto is by scores for the model that the program's weights were fitted to, else by replies",
+    about: "source of labels: labeller (replies), scored (token scores), entailment, both (classifier if certain, else replies), auto (scored if weights exist for this model, else labeller)",
     kind: Kind::Choice(&["auto", "labeller", "scored", "entailment", "both"]),
     default: "labeller",
 };
