@@ -39,7 +39,8 @@ pub(crate) fn start_pool(wanted: Option<usize>) -> Result<Option<usize>> {
     Ok((threads < wanted).then_some(threads))
 }
 
-/// How many threads can be started, at most `wanted`: tried, since limits of a container are in no number that could be read.
+/// Number of threads that can be started, up to `wanted`. Found by starting them: container limits cannot be queried
+/// reliably.
 fn allowed(wanted: usize) -> usize {
     let mut held = Vec::with_capacity(wanted);
     for _ in 0..wanted {

@@ -120,7 +120,7 @@ fn along(decoder: &Decoder, prompt: &[u32], given: Option<&[u32]>) -> Result<Vec
     Ok(rows)
 }
 
-/// The largest number; one that is none, where there is one.
+/// The maximum; NaN if any value is NaN.
 fn largest(numbers: &[f64]) -> f64 {
     numbers.iter().fold(0.0, |largest, one| if largest.is_nan() || *one <= largest { largest } else { *one })
 }

@@ -135,8 +135,9 @@ impl Trust {
         count
     }
 
-    /// Whether this step drafts, with `worth` tokens worth computing. Where there are none it still drafts now and then,
-    /// since the share is learned from drafts that are not computed too; without that it could never recover.
+    /// Whether this step looks up a draft, given that `worth` draft tokens are worth computing. With `worth` = 0 it
+    /// does so every [`PROBE`] steps: such a draft is not computed, only compared with the sampled tokens, so that the
+    /// share can rise again.
     fn is_due(&mut self, worth: usize) -> bool {
         self.idle = if worth > 0 { 0 } else { self.idle + 1 };
         self.idle.is_multiple_of(PROBE)

@@ -92,7 +92,7 @@ impl LocalClassifier {
             Some(others) => {
                 Relation { entailment, neutral: of(others.neutral), contradiction: of(others.contradiction) }
             }
-            // What is not supported may be contradicted: no more is known.
+            // The model does not separate neutral from contradiction: the rest is reported as neutral.
             None => Relation { entailment, neutral: 1.0 - entailment, contradiction: 0.0 },
         }
     }

@@ -1,4 +1,4 @@
-//! What every request must pass: the name that it calls this server by, the page that it comes from, and the key.
+//! Checks `Host`, `Origin` and the API key of every request.
 //!
 //! A page of another site cannot read a reply, because no answer allows it to (CORS is off). It could send a request, and by
 //! rebinding its own name to this machine it could also read: so the name is checked, and another origin is refused.

@@ -106,7 +106,7 @@ impl Journal {
     /// Whether it holds no vector.
     pub(super) fn is_empty(&self) -> bool {
         let record = (HASH + 4 * self.dimension) as u64;
-        // What is shorter is a record that a kill cut.
+        // A kill can leave a truncated record, which does not count as a vector.
         fs::metadata(&self.path).is_ok_and(|file| file.len() < self.head + record)
     }
 

@@ -86,7 +86,7 @@ const LEVELS: &[Region] = &[
     Region::NAVIGATION,
 ];
 
-/// For each block whether it is no menu by its element; of a page that is nothing else, all.
+/// Marks blocks outside navigation elements; marks all if every block is inside one.
 pub(super) fn without_navigation(blocks: &[Block]) -> Vec<bool> {
     let kept: Vec<bool> = blocks.iter().map(|block| !block.is_aside(Region::NAVIGATION)).collect();
     if kept.contains(&true) { kept } else { vec![true; blocks.len()] }

@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 1024;
 const MAX_CLASSES: usize = 4;
 /// Maximum selectors of elements that others are within: they are counted in a word's bits.
 const MAX_AROUND: usize = u64::BITS as usize;
-/// What a page's elements are not while it is read.
+/// Selectors that always hold: no element has focus, hover or activation.
 const NEVER: [&str; 5] =
     [":not(:focus)", ":not(:focus-within)", ":not(:focus-visible)", ":not(:active)", ":not(:hover)"];
 
