@@ -20,7 +20,7 @@ pub(super) fn print(paths: &[PathBuf], options: impl FnOnce(&[Input]) -> Options
     }
 }
 
-/// What is compared.
+/// The slices and metrics to compare; every slice of the records with `all`.
 #[must_use]
 pub(super) fn options(
     inputs: &[Input],

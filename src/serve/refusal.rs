@@ -14,7 +14,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     status: StatusCode,
-    /// What was expected and what was found, one line.
+    /// One line that states the expected and the found value.
     message: String,
     /// The field that is meant.
     param: Option<String>,
@@ -52,7 +52,7 @@ impl Refusal {
         Self { again: Some(again), ..Self::new(status, message) }
     }
 
-    /// What was expected and what was found, one line.
+    /// One line that states the expected and the found value.
     pub(super) fn message(&self) -> &str {
         &self.message
     }

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State that all requests share.
 
 use crate::cancel::Cancel;
 use crate::error::MootError;
@@ -20,7 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Large bodies that are read at once.
 const LARGE_AT_ONCE: usize = 16;
 
-/// What all requests share.
+/// State that all requests share.
 pub(super) struct State {
     /// Empty while the models are loaded.
     opened: OnceLock<Workspace>,
@@ -81,7 +81,7 @@ impl State {
         name.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(name)
     }
 
-    /// What `work` makes of the workspace; with `model`, of one in which that model has every role.
+    /// Runs `work` on the workspace; with `model`, on one in which that model has every role.
     ///
     /// # Errors
     /// 503 while the models are loaded, 404 for a model that is not loaded.

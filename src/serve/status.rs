@@ -40,7 +40,7 @@ fn shown(model: &dyn Llm, roles: &[&str]) -> Value {
     })
 }
 
-/// What is open here.
+/// Version, models, corpus and tools of this server.
 async fn server(Extract(state): Extract<Arc<State>>) -> Answer<Json<Value>> {
     let workspace = state.workspace()?;
     let (models, tools) = (workspace.models(), workspace.tools());

@@ -43,7 +43,7 @@ pub(super) struct MergeArgs {
     settings: SettingsArgs,
 }
 
-/// What is not typed is taken from the first file that is read, else from the defaults.
+/// Options that are not given are taken from the first file that is read, else from the defaults.
 #[derive(Debug, Clone, clap::Args)]
 struct SettingsArgs {
     /// The N of `v = N w - 1` [default: the number of sources]

@@ -49,7 +49,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// What differs from the figures' own worlds.
+    /// The settings that differ from the figures' own.
     fn changes(&self) -> Result<Changes> {
         let within = |option: &str, value: f64, from: f64, to: f64| {
             let expected = || MootError::Usage(format!("{option} {value}: expected a number from {from} to {to}"));

@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// The folder of benchmarks, records, table and charts
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
-    /// What differs along the x axis
+    /// The setting that varies along the x axis
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Vary::Sources)]
     vary: Vary,
     /// The values of x
@@ -52,7 +52,7 @@ pub(super) struct Args {
     model: model::ModelArgs,
 }
 
-/// What differs along the x axis.
+/// The setting that varies along the x axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Vary {
     /// Number of sources (figures 2, 6 and 8)

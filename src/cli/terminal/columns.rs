@@ -54,7 +54,7 @@ pub fn shorten_apart(names: &[&str], columns: usize) -> Vec<String> {
     short.unwrap_or_else(|| names.iter().map(|&name| name.to_owned()).collect())
 }
 
-/// What both texts begin with.
+/// The longest common prefix of both texts.
 fn common_start<'a>(a: &'a str, b: &str) -> &'a str {
     let end = a.char_indices().zip(b.chars()).find(|((_, a), b)| a != b).map(|((at, _), _)| at);
     &a[..end.unwrap_or_else(|| a.len().min(b.len()))]

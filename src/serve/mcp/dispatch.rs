@@ -1,4 +1,4 @@
-//! What a message asks for: a result that is known at once, a call of a tool, or the end of one.
+//! Classifies messages: a result that is known at once, a call of a tool, or the end of one.
 
 use crate::serve::mcp::revision::{self, Revision};
 use crate::serve::mcp::rpc::{Failure, INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Message, Params};
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 /// Milliseconds for which a client may keep the list of tools: it is that of the program.
 const KEPT: u64 = 3_600_000;
 
-/// What a message asks for.
+/// The action that a message requests.
 #[derive(Debug)]
 pub(super) enum Asked {
     /// This result.
     Result(Id, Value),
     /// A tool's.
     Call(Call),
-    /// A call is no longer wanted.
+    /// The client cancelled a call.
     Cancel(Id),
     /// Nothing: a notification.
     Nothing,
@@ -32,10 +32,10 @@ pub(super) struct Call {
     pub revision: Revision,
 }
 
-/// What `message` asks for.
+/// The action that `message` requests.
 ///
 /// # Errors
-/// A method or a tool that is not there.
+/// An unknown method or tool.
 pub(super) fn asked(message: Message, revision: Revision) -> Result<Asked, Failure> {
     let Message { id, method, params } = message;
     let Some(id) = id else {

@@ -26,7 +26,7 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Interval of comments in a stream, so that no part of the way takes it for dead.
 const BEAT: Duration = Duration::from_secs(15);
 
-/// Why there is no result.
+/// The reason that a call has no result.
 pub(super) enum Wrong {
     Http(Refusal),
     Rpc(Failure),

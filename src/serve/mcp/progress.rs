@@ -1,4 +1,4 @@
-//! What happens during a call, as notifications of its progress.
+//! Events of a call, as notifications of its progress.
 
 use crate::cancel::Cancel;
 use crate::serve::mcp::rpc::{Id, notification};

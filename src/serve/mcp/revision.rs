@@ -15,7 +15,7 @@ const NEWEST_WITH_INITIALIZE: &str = "2025-11-25";
 const HEADER_MISMATCH: i32 = -32020;
 const UNSUPPORTED_VERSION: i32 = -32022;
 
-/// What a request expects.
+/// The kind of revision that a request follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Revision {
     /// The client has called `initialize`, or is about to.

@@ -37,7 +37,7 @@ pub(super) struct Message {
 pub(super) struct Params {
     /// Of a tool.
     pub name: Option<String>,
-    /// What a client of a revision with `initialize` speaks.
+    /// The revision of a client that calls `initialize`.
     pub protocol_version: Option<String>,
     /// The request that is cancelled.
     pub request_id: Option<Id>,
@@ -45,7 +45,7 @@ pub(super) struct Params {
     pub meta: Option<Meta>,
 }
 
-/// What a request says of itself and of its client.
+/// Metadata of a request and its client.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Meta {
@@ -214,7 +214,7 @@ fn typed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, (serde_json::Error, Str
     Ok(value)
 }
 
-/// What is wrong, without the column of a message that a program wrote.
+/// The reason of the error without line and column, which do not help: a program wrote the message.
 fn shown(error: &serde_json::Error) -> String {
     let error = error.to_string();
     crate::escape::line(error.rsplit_once(" at line ").map_or(error.as_str(), |(reason, _)| reason))

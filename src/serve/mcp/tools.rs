@@ -82,7 +82,7 @@ impl Tool {
         }
     }
 
-    /// What the tool takes and what it gives.
+    /// Schemas of the tool's arguments and of its result.
     fn schemas(self) -> (Value, Value) {
         match self {
             Self::Ask => (described("Ask"), described("Answer")),
@@ -153,7 +153,7 @@ fn resolved(schema: &Value, all: &Value) -> Value {
     }
 }
 
-/// What a tool gives: text for readers, and the same as fields.
+/// A tool's result: text for readers, and the same as fields.
 pub(super) struct Given {
     pub text: String,
     pub fields: Value,

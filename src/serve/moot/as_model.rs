@@ -20,10 +20,10 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What a method's name as a model begins with.
+/// Prefix of a method's name as a model.
 const PREFIX: &str = "moot/";
 
-/// The names of a method and its presets as models, with what they are.
+/// The names of a method and its presets as models, with their descriptions.
 pub(in crate::serve) fn names(row: &'static Row) -> impl Iterator<Item = (String, &'static str)> {
     let presets = row.presets.iter().map(|preset| (format!("{PREFIX}{}:{}", row.name, preset.name), preset.about));
     std::iter::once((format!("{PREFIX}{}", row.name), row.about)).chain(presets)

@@ -25,7 +25,7 @@ use std::sync::Arc;
 #[serde(default, deny_unknown_fields)]
 pub(in crate::serve) struct Body {
     text: String,
-    /// What the text answers.
+    /// The question that the text answers.
     question: String,
     #[serde(deserialize_with = "list")]
     documents: Vec<GivenDocument>,

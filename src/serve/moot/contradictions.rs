@@ -91,7 +91,8 @@ pub(in crate::serve) fn found(state: &State, body: Body, cancel: &Cancel, sink: 
     Ok(Reply { id, report, read })
 }
 
-/// What is compared, the documents of the request, and lines on what was read. Without documents it is the server's corpus.
+/// The folder to compare, the documents of the request, and notes on the reading. Without documents the server's corpus
+/// is compared.
 fn compared(state: &State, given: Vec<GivenDocument>, cancel: &Cancel) -> Answer<(Folder, Vec<Document>, Vec<String>)> {
     let empty = |error| match error {
         MootError::Usage(_) => Refusal::field("documents", "sentences that state something", "none"),

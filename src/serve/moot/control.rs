@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What is done with a running question.
+/// The action on a running question.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Action {

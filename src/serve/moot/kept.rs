@@ -1,4 +1,4 @@
-//! What a record is of, its line in the list of records, and the record of documents that were compared.
+//! The kind of a record, its line in the list of records, and the record of documents that were compared.
 
 use crate::contradictions::Report;
 use crate::error::{MootError, Result};
@@ -22,7 +22,7 @@ pub(super) const COMPARISON: &str = "json";
 /// Characters of a checked text that a list shows.
 const SHOWN: usize = 200;
 
-/// What a record is of.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
@@ -100,7 +100,7 @@ impl Listed {
         Self { documents, contradictions, ..Self::new(id, Kind::Contradictions, "contradictions") }
     }
 
-    /// Of a file; `None` for one that is no record.
+    /// The kind of a file; `None` for a file that is not a record.
     pub(super) fn of_file(path: &Path) -> Option<Self> {
         let id = path.file_stem()?.to_str()?;
         if is_comparison(path) {

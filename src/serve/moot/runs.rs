@@ -43,7 +43,7 @@ struct Body {
     stream: bool,
 }
 
-/// What a run did.
+/// The result of a run.
 #[derive(Serialize)]
 struct Reply {
     /// The id of the record: `/moot/v1/records/{id}`.
@@ -77,7 +77,7 @@ pub(super) async fn run_all(Extract(state): Extract<Arc<State>>, request: Reques
     reply.await.map(|reply| Json(reply).into_response())
 }
 
-/// What is done with a run.
+/// The action on a run.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Action {

@@ -1,4 +1,4 @@
-//! What agents say, as the reasoning of a chat completion that is streamed.
+//! Agents' replies, as the reasoning of a streamed chat completion.
 
 use crate::serve::stream::Events;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 #[derive(Clone)]
 pub(in crate::serve) struct Turns {
     events: Events,
-    /// What every chunk begins with.
+    /// The fields that every chunk shares.
     head: Value,
 }
 

@@ -1,4 +1,4 @@
-//! What happens while a question is answered, as events of a stream.
+//! Events of a stream while a question is answered.
 
 use crate::cancel::Cancel;
 use crate::protocol::ctx::Observer;

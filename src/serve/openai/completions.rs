@@ -123,7 +123,7 @@ struct Done {
     generated: Vec<TokenLogprob>,
 }
 
-/// What the engine needs of all jobs alike.
+/// Engine settings that all jobs share.
 struct Settings {
     max_tokens: usize,
     sampling: crate::generation::Sampling,

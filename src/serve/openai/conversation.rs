@@ -37,7 +37,7 @@ fn one(all: &[Incoming], index: usize, message: &Incoming) -> Answer<Message> {
     }
 }
 
-/// What an assistant said, and below it a line for each tool that it called: `NAME(ARGUMENTS)`.
+/// An assistant's text, then a line for each tool call: `NAME(ARGUMENTS)`.
 fn with_calls(content: String, message: &Incoming) -> String {
     let line = |function: &Function| {
         let arguments = match &function.arguments {

@@ -39,7 +39,7 @@ enum Input {
     Other(IgnoredAny),
 }
 
-/// What is expected of `input`.
+/// The expected type of `input`.
 const TEXTS: &str = "a text or a list of texts";
 
 pub(super) async fn embed(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer<Json<Value>> {

@@ -167,7 +167,7 @@ pub(super) struct TemplateOptions {
     others: BTreeMap<String, IgnoredAny>,
 }
 
-/// What to send instead of vLLM's fields.
+/// The replacement for vLLM's fields.
 const FORM: &str = "send response_format with a JSON schema";
 
 impl TemplateOptions {

@@ -1,4 +1,4 @@
-//! What all replies have: an id, a time, a reason to end, and tokens.
+//! Fields that all replies share: an id, a time, a reason to end, and token counts.
 
 use crate::generation::{Finish, Usage};
 use serde_json::{Value, json};
