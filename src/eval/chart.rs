@@ -186,7 +186,7 @@ impl Chart {
     }
 }
 
-/// What `draw` draws on a picture of this size, as SVG.
+/// The picture of this size that `draw` draws, as SVG.
 fn drawn(size: (u32, u32), draw: impl for<'a> FnOnce(&Area<'a>) -> Drawn<'a>) -> Result<String> {
     let mut text = String::new();
     let root = SVGBackend::with_string(&mut text, size).into_drawing_area();

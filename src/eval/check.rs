@@ -7,14 +7,14 @@ use crate::units::plural;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// A number of each question, or of each answer.
+/// A count for each question, or for each answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Distribution {
-    /// What was counted.
+    /// Name of the counted items.
     pub name: String,
-    /// In the mean.
+    /// The mean.
     pub mean: f64,
-    /// How often each number occurs.
+    /// Frequency of each number.
     pub counts: BTreeMap<usize, usize>,
 }
 

@@ -123,7 +123,7 @@ impl CorrectedRecord {
     }
 }
 
-/// What a correction did to a label.
+/// The effect of a correction on a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// The label was the same.

@@ -197,7 +197,7 @@ impl Layer for First<'_> {
 /// Calls that are sent for a measurement, at most this many.
 const PROBED: usize = 24;
 
-/// What a short measurement found.
+/// The result of a short measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Probe {
     /// Calls sent at once.

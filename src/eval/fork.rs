@@ -25,7 +25,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// What is changed.
+/// A change to a debate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The document of this number, from 0, is removed.
@@ -41,7 +41,7 @@ pub enum Change {
 pub struct Fork {
     /// The first round that is held again, from 1.
     pub round: usize,
-    /// What is changed from there on.
+    /// The change, in force from that round on.
     pub change: Change,
 }
 

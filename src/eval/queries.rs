@@ -58,7 +58,7 @@ fn ambiguous(questions: &[QuestionRecord], several: &[&QuestionRecord], wanted: 
     MootError::Usage(format!("{count} questions hold {wanted:?}: {}{more}", named.join(", ")))
 }
 
-/// What was concluded, in one line: the answers with `between` between them, "unknown", "malformed", or the error.
+/// The conclusion in one line: the answers with `between` between them, "unknown", "malformed", or the error.
 #[must_use]
 pub fn outcome(record: &QuestionRecord, between: &str) -> String {
     match (&record.conclusion, &record.error) {

@@ -51,7 +51,7 @@ pub struct OtherPrompt {
     pub question: String,
     /// The call: "agent of notes.txt, round 2".
     pub call: String,
-    /// What differs: "the prompt", "the token limit".
+    /// The part that differs: "the prompt", "the token limit".
     pub differs: String,
     /// The recorded text around the position where the prompts begin to differ, and today's.
     pub texts: Option<(String, String)>,

@@ -26,7 +26,7 @@ pub struct Why {
     pub question: String,
     /// Its text.
     pub text: String,
-    /// What was concluded, in one line.
+    /// The conclusion in one line.
     pub outcome: String,
     /// Whether that is right ([`judgement::exact`]), where the dataset has answers.
     pub right: Option<bool>,
@@ -48,14 +48,14 @@ pub struct Without {
     /// Its source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// What the dataset says of it: "correct", "misinfo".
+    /// Its label in the dataset: "correct", "misinfo".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// What is concluded without it, in one line.
+    /// The conclusion without it, in one line.
     pub outcome: String,
     /// Whether that is right.
     pub right: Option<bool>,
-    /// Whether the answers differ from those with it: the document turned the answer.
+    /// Whether the answers differ from those with it: the document changed the answer.
     pub turned: bool,
     /// Its cost.
     pub cost: Cost,
@@ -130,7 +130,7 @@ impl Whys<'_> {
     /// Holds the debates of all of `olds`; hands over each question, in order, when all of its documents were left out.
     ///
     /// # Errors
-    /// What would end a run; an error of `known`. No debate is begun after it.
+    /// An error that would end a run, or one of `known`. No debate begins after it.
     pub fn hold(&self, olds: &[&QuestionRecord], known: &mut dyn FnMut(Why) -> Result<()>) -> Result<()> {
         let of = |(index, old): (usize, &&QuestionRecord)| (0..documents(old)).map(move |number| (index, number));
         let jobs: Vec<Job> = olds.iter().enumerate().flat_map(of).collect();

@@ -29,11 +29,11 @@ const READERS: u32 = 7;
 /// Which stage an option of a corpus decides.
 #[derive(Debug, Clone, Copy)]
 enum Stage {
-    /// What is opened.
+    /// Which corpus and models are opened.
     Naming,
     /// How every search is made: it is fixed when the corpus is opened.
     Opening,
-    /// What one search is for.
+    /// The size and filter of one search.
     Search,
 }
 
@@ -60,7 +60,7 @@ impl CorpusOptions {
         Wanted { top, by_source: self.by_source, filter: self.filter(), fold: self.fold }
     }
 
-    /// What is admitted.
+    /// The filter on sources and dates.
     #[must_use]
     pub fn filter(&self) -> Filter {
         Filter { sources: self.sources.clone(), from: self.from.clone(), until: self.until.clone() }

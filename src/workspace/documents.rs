@@ -11,7 +11,7 @@ use crate::workspace::options::{CorpusOptions, PlanOptions};
 /// The question, with its documents where they are read whole; else the corpus in which they are searched.
 pub(super) struct Asked {
     pub(super) question: Question,
-    /// What is searched.
+    /// The corpus to search.
     pub(super) corpus: CorpusOptions,
     /// Its files, where they were listed already.
     pub(super) listed: Option<Corpus>,

@@ -19,11 +19,11 @@ use std::path::{Path, PathBuf};
 /// The largest [`EstimateOptions::shrink`].
 const MOST_PSEUDO: f64 = 1e6;
 
-/// What weights are estimated from, and how. A setting that is `None` is taken from the first file of weights that has
-/// settings, else from the defaults of [`EstimatorSettings`].
+/// Inputs and settings of an estimate of weights. A setting that is `None` is taken from the first file of weights that
+/// has settings, else from the defaults of [`EstimatorSettings`].
 #[derive(Debug, Clone, Default)]
 pub struct EstimateOptions {
-    /// Files of weights whose answers are estimated from again. Without `records` the output may be none of them.
+    /// Files of weights whose answers are used again. Without `records` the output must not be one of them.
     pub weights: Vec<PathBuf>,
     /// Records of a method that asks each source or document alone. Of one source's answers to a question the last one
     /// counts, and those of records come after those of files of weights.

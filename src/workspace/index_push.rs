@@ -17,7 +17,7 @@ pub struct PushOptions {
     pub address: String,
 }
 
-/// What was pushed.
+/// The result of a push.
 #[derive(Debug)]
 pub struct PushReport {
     /// The collection's address without passwords.

@@ -102,6 +102,6 @@ pub(crate) struct Counted {
     pub(crate) passages: u64,
     /// Number of files that gave some.
     pub(crate) files: u64,
-    /// What is left out, and notes on what was read, as printed.
+    /// Skipped files, and notes on the reading, as printed.
     pub(crate) lines: Vec<String>,
 }

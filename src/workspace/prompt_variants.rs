@@ -22,7 +22,7 @@ use crate::workspace::run::{Recording, RunReport};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is compared.
+/// A comparison of variants of one prompt, as requested.
 pub(crate) struct PromptVariants {
     /// Method, model, corpus; its run has the dataset, the folder of records, and how many questions are asked.
     pub(crate) options: PlanOptions,

@@ -19,12 +19,12 @@ pub struct ReplayOptions {
     pub output: Option<PathBuf>,
 }
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Debug)]
 pub struct ReplayReport {
-    /// Files whose hash is another one than was recorded.
+    /// Files whose hash differs from the recorded one.
     pub files: Vec<String>,
-    /// What is otherwise than recorded.
+    /// Differences from the record.
     pub report: Report,
 }
 

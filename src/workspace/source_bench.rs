@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// The method that makes documents for benchmarks.
 const SOURCE_POOLS: &str = "source-pools";
 
-/// What a benchmark is made of, and which sources it has, as given.
+/// Inputs and sources of a benchmark, as given.
 #[derive(Debug, Clone)]
 pub struct SourceBenchOptions {
     /// Labelled datasets, or one record of the method `source-pools`; none: questions are invented.
@@ -86,7 +86,7 @@ impl SourceBenchOptions {
         Ok((pools, questions))
     }
 
-    /// What is built, with these numbers of questions to estimate from and to test.
+    /// The plan of the benchmark, with these numbers of questions to estimate from and to test.
     pub(crate) fn plan(&self, questions: (usize, usize)) -> Result<Plan> {
         let reliability = self.planted()?;
         let (found, sources) = (self.coverage.len(), reliability.len());

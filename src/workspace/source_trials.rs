@@ -39,7 +39,7 @@ pub(crate) struct SourceTrial {
     pub(crate) kappa: usize,
     /// The folder of the benchmark, its weights and its records.
     pub(crate) folder: PathBuf,
-    /// What the benchmark is built of.
+    /// The plan of the benchmark.
     pub(crate) bench: bench::Plan,
 }
 

@@ -17,11 +17,11 @@ pub struct Metric {
     pub scope: Scope,
     /// Which of two values is the better one.
     pub better: Better,
-    /// What a record must hold for it.
+    /// The data that it needs from a record.
     pub needs: Needs,
-    /// The heading of its panel, where it heads a report: the first two that apply do.
+    /// The heading of its panel at the top of a report; the first two metrics that apply have one.
     pub title: Option<&'static str>,
-    /// Records are compared by it where no metric is named.
+    /// Records are compared by it if no metric is named.
     pub is_headline: bool,
     /// Its rank in the short table of scores, from 1.
     pub rank: Option<u8>,
@@ -38,10 +38,10 @@ pub enum Better {
     Neither,
 }
 
-/// What a record must hold for a metric.
+/// The data that a metric needs from a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// The concluded answers: predictions of another system have it too.
+    /// The concluded answers; predictions of another system have them too.
     Answers,
     /// Calls, replies, claims, rounds or times.
     Calls,

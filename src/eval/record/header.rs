@@ -113,7 +113,7 @@ pub struct Forked {
     pub question: String,
     /// The first round that was held again, from 1.
     pub round: usize,
-    /// What was changed, in words: "without document 3, notes.txt".
+    /// The change, in words: "without document 3, notes.txt".
     pub change: String,
 }
 
@@ -153,7 +153,7 @@ pub fn is_record(path: &Path) -> Result<bool> {
     Ok(start == MARK.as_bytes())
 }
 
-/// What is read of a header before its version is known.
+/// The fields of a header that are read before its version is known.
 #[derive(Deserialize)]
 struct Mark {
     moot_record: u64,

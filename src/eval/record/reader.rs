@@ -294,7 +294,7 @@ pub struct Record {
     pub torn: bool,
 }
 
-/// What a record's file has besides its questions.
+/// The contents of a record's file besides its questions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Ledger {
     /// Lines that are not as they were written; see [`Reader::altered`].

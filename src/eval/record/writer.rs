@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Bytes at the end of a record that are compared before it is appended to: a line's hash and times.
 const END: usize = 200;
 
-/// What is appended to a record.
+/// An entry to append to a record.
 #[derive(Debug, Clone, Copy)]
 pub enum Entry<'a> {
     /// A call, as soon as its reply is there.
@@ -43,7 +43,7 @@ pub enum Entry<'a> {
 
 /// A record open for appending, locked against other processes.
 ///
-/// What is appended at once goes out in one write and is on the disk before [`Writer::append_all`] returns.
+/// Entries that are appended together go out in one write and are on the disk before [`Writer::append_all`] returns.
 pub struct Writer {
     storage: Box<dyn Storage>,
     path: PathBuf,

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// What was built.
+/// The result of building slices.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Slices {
     /// One item for each level of each question that qualifies, in the source's order.

@@ -29,7 +29,7 @@ struct Evidence {
     id: String,
     question: String,
     claim: String,
-    /// What the claim gives as the answer; empty where the set has the claim itself.
+    /// The answer that the claim states; empty where the set has the claim itself.
     answer: String,
     documents: Vec<(Document, ClaimRelation)>,
     /// The dataset lists the documents of the claim.

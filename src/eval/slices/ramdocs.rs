@@ -46,7 +46,7 @@ impl Numbers {
     }
 }
 
-/// What a question takes from the others of its dataset.
+/// Documents and answers of all questions of the dataset, from which a question draws those of others.
 struct Others<'a> {
     /// Documents labelled correct or noise, each with its question.
     documents: Vec<(&'a Question, &'a Document)>,

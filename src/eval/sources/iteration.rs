@@ -3,7 +3,7 @@
 use crate::answers::vote::ties;
 use crate::sources::{EstimatorSettings, UNKNOWN_VOTE};
 
-/// What each source answered to one question, as the number of a class of equal answers; `None` is "I don't know".
+/// The answer of each source to one question, as the number of a class of equal answers; `None` is "I don't know".
 pub type Row = Vec<Option<u16>>;
 
 /// Weights as the iteration left them.

@@ -146,8 +146,8 @@ fn described(n: f64, settings: &EstimatorSettings, known: usize) -> String {
     text
 }
 
-/// What the sources of one recorded question answered: each document's call in the first round that has calls for single
-/// documents. A source with several calls answers with the first that counts.
+/// The answers of the sources of one recorded question: each document's call in the first round that has calls for
+/// single documents. A source with several calls answers with the first that counts.
 ///
 /// `least` is the ROUGE-1 precision of `f_align` (section 3.2): an answer whose words the documents of its source hold to a
 /// smaller share, compared as the run did, is dropped; `None` drops nothing. Documents without a source are left out.

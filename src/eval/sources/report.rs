@@ -9,7 +9,7 @@ use crate::sources::{SourceEstimate, SourceWeights};
 pub struct Cost {
     /// Its text.
     pub question: String,
-    /// What the source answered.
+    /// The source's answer.
     pub own: String,
     /// The estimated answer.
     pub estimated: String,

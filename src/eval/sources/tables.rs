@@ -1,5 +1,5 @@
-//! What recorded sources answered, by the kind of their documents and with and without `f_align` (RA-RAG, table 1), and what
-//! asking them cost, by their number (figure 6).
+//! Answers of recorded sources by the kind of their documents, with and without `f_align` (RA-RAG, table 1), and the
+//! cost of asking them by their number (figure 6).
 
 use crate::answers::align;
 use crate::answers::words::Level;
@@ -114,7 +114,7 @@ fn type_of(part: &Part<'_>, answer: Option<&str>, gold: &[&str]) -> usize {
     if planted.map(|label| &label.answer).any(|wrong| Level::Scored.contains(answer, wrong)) { 1 } else { 3 }
 }
 
-/// What a question costs in the mean.
+/// The mean cost of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spent {
     /// Sources asked.

@@ -1,4 +1,4 @@
-//! What happens in a debate: first rounds, changes, verifiers.
+//! Metrics of a debate's course: first rounds, changes, verifiers.
 
 use crate::eval::metrics::metric::{Better, Metric, Needs, Scope, Unit, ratio};
 use crate::eval::metrics::{

@@ -20,7 +20,7 @@ pub mod synthetic;
 pub struct Pool {
     /// Unique.
     pub id: String,
-    /// What is asked.
+    /// The question.
     pub text: String,
     /// The right answer, then other names of it.
     pub gold: Vec<String>,
@@ -40,7 +40,7 @@ pub enum Lies {
     Shared,
 }
 
-/// What to build.
+/// The plan of a benchmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// p of each source: the probability that its relevant documents are factual.
@@ -66,7 +66,7 @@ impl Plan {
     }
 }
 
-/// What was built.
+/// A benchmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Built {
     /// Questions to estimate weights from.

@@ -85,7 +85,7 @@ fn pool(question: &Question, golds: &[(String, String)], most: usize, random: &m
         let others = names.iter().filter(|other| *other != name);
         Some(([name].into_iter().chain(others).cloned().collect::<Vec<_>>(), own))
     })?;
-    // What holds the answer comes first.
+    // Texts that hold the answer come first.
     factual.sort_by_key(|text| swapped(text, &names[0], "").is_none());
     let mut wrong = own_lies(question, &names);
     wrong.truncate(most);

@@ -46,10 +46,10 @@ impl Setting {
     }
 }
 
-/// What differs; `None` leaves the figure's own.
+/// Changed settings; `None` keeps the figure's own.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Changes {
-    /// Sources that answer for themselves (N).
+    /// Independent sources (N).
     pub sources: Option<usize>,
     /// The probability that a source has relevant documents on a question (r).
     pub coverage: Option<f64>,
@@ -62,7 +62,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What is changed, with its value.
+    /// The changed settings with their values.
     pub(crate) fn all(&self) -> impl Iterator<Item = (Setting, String)> {
         let all = [
             (Setting::Sources, self.sources.map(|sources| sources.to_string())),

@@ -18,7 +18,7 @@ pub struct Figure {
     pub title: &'static str,
     /// The paper's figure or table, or that it is our own.
     pub paper: &'static str,
-    /// What the x axis shows.
+    /// The quantity on the x axis.
     pub x: &'static str,
     /// The values of x.
     at: Steps,

@@ -102,7 +102,7 @@ impl World {
         Drawn { estimate, test, reliability }
     }
 
-    /// What every source answers to one question.
+    /// The answer of every source to one question.
     fn row(&self, reliability: &[f64], reader: Reader, random: &mut ChaCha8Rng) -> Row {
         // The same model reads for all sources, so what it remembers of a question is the same for all.
         let memory: f64 = random.random();
