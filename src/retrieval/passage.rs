@@ -91,7 +91,7 @@ impl Filter {
     /// Checks that `from` and `until` are dates, and that `from` is not after `until`.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The reason, for a message.
     pub fn check(&self) -> std::result::Result<(), String> {
         for (option, date) in [("--from", &self.from), ("--until", &self.until)] {
             if let Some(date) = date {
@@ -119,7 +119,7 @@ impl Filter {
 /// Checks a date that a filter is to compare: a year, a month or a day of the calendar.
 ///
 /// # Errors
-/// What is expected.
+/// The expected form, for a message.
 pub(crate) fn check_date(date: &str) -> std::result::Result<(), String> {
     let wrong = || Err("expected a date, as 2018, 2018-05 or 2018-05-31".to_owned());
     let parts: Vec<&str> = date.split('-').collect();

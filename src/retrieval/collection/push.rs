@@ -11,7 +11,7 @@ const BATCH: u64 = 128;
 /// Passages that are there and are compared with the index's before others follow them.
 const COMPARED: u64 = 16;
 
-/// What a push did.
+/// The result of a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pushed {
     /// Passages that were there.

@@ -1,4 +1,4 @@
-//! What a server of vectors must do for a collection of passages.
+//! Operations that a collection of passages needs from a vector server.
 
 use crate::dates::Date;
 use crate::error::{MootError, Result};
@@ -14,7 +14,7 @@ pub trait Store: Send + Sync {
     /// The address, without a key or a password: it goes into records.
     fn address(&self) -> String;
 
-    /// What the collection holds.
+    /// The contents of the collection.
     ///
     /// # Errors
     /// [`MootError::Collection`], of [`RemoteFault::Missing`](crate::fault::RemoteFault) where
@@ -66,7 +66,7 @@ pub trait Store: Send + Sync {
     fn unusable(&self, reason: String) -> MootError;
 }
 
-/// What a collection holds.
+/// The contents of a collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contents {
     /// Numbers of a vector; `Err` describes vectors of another kind.

@@ -30,7 +30,7 @@ pub struct Document {
     /// Notes on how its file was read, one line each: what is missing from the text, and what was assumed.
     pub notes: Vec<String>,
     pub(super) position: Position,
-    /// What its format says of parts of the text.
+    /// Parts of the text that its format marks.
     pub(super) marks: Marks,
     /// The source is the folder's name: the document names none itself.
     pub(in crate::retrieval) by_folder: bool,

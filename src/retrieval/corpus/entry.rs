@@ -63,7 +63,7 @@ impl Kind {
         KIND_ENDINGS.iter().find(|(_, endings)| endings.contains(&ending.as_str())).map(|(kind, _)| *kind)
     }
 
-    /// What a file of this kind is divided into.
+    /// The parts that a file of this kind is divided into.
     fn shape(self) -> Shape {
         match self {
             Self::Text
@@ -86,7 +86,7 @@ impl Kind {
     }
 }
 
-/// What a file is divided into.
+/// The parts that a file is divided into.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// One document.

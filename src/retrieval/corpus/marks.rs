@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Maximum bytes of a first row that is repeated: a longer one is no row of names.
 const MAX_ROW: usize = 200;
 
-/// What a format says of the parts of a text.
+/// Parts of a text that its format marks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     /// First rows of tables, in order, none within another table.

@@ -93,7 +93,7 @@ impl Corpus {
         Self { cancel: cancel.clone(), ..self }
     }
 
-    /// What ends the reading.
+    /// Cancels the reading.
     pub(in crate::retrieval) fn cancel(&self) -> &Cancel {
         &self.cancel
     }

@@ -1,4 +1,4 @@
-//! What was skipped, and notes on what was read, in few lines.
+//! Skipped files, and notes on the files that were read, in few lines.
 
 use super::notes::Noted;
 use std::fmt;

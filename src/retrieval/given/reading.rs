@@ -1,4 +1,4 @@
-//! What is read of documents given by hand, and how much of it.
+//! The result of reading documents given by hand, and the limits of that.
 
 use crate::escape::line;
 use crate::question::{Document, Gold};
@@ -70,7 +70,7 @@ impl WholeLimit {
     /// Whether `documents` are within the limit.
     ///
     /// # Errors
-    /// What was expected, and what was found.
+    /// The expected and the found number, for a message.
     pub fn check(self, documents: &[Document]) -> Result<(), (String, String)> {
         let Self { documents: most, words } = self;
         if documents.len() > most {

@@ -18,17 +18,17 @@ pub(crate) const HASHED_WHEN_SEARCHED: u64 = 64 << 20;
 pub struct Changes {
     /// Paths of files that were not there.
     pub new: BTreeSet<String>,
-    /// Paths of files whose content is another.
+    /// Paths of files whose content changed.
     pub changed: BTreeSet<String>,
     /// Paths of files that are gone, or no longer part of the corpus.
     pub deleted: BTreeSet<String>,
     /// The corpus of each build, as it is now; `None` if nothing of it is left, or the build was stopped.
     corpora: Vec<Option<(Corpus, Chunking)>>,
-    /// What was recorded, with the times of files whose content is the same.
+    /// The recorded entries, with the new times of files whose content is the same.
     records: Vec<Option<Vec<InputFile>>>,
-    /// Paths of files of which the time alone has changed.
+    /// Number of files of which only the time has changed.
     touched: usize,
-    /// What was compared; all if empty.
+    /// The compared paths; empty for all.
     scope: Vec<PathBuf>,
 }
 

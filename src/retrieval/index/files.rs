@@ -107,7 +107,7 @@ pub(super) struct HashedFile {
 
 impl HashedFile {
     pub(super) fn create(path: PathBuf) -> Result<Self> {
-        // What a kill left there may be a link: it is not followed.
+        // The path may hold a link: it is removed, so that the link is not followed.
         let _ = fs::remove_file(&path);
         let file = File::create_new(&path).map_err(|e| MootError::io(&path, "create", e))?;
         Ok(Self { file: BufWriter::with_capacity(1 << 18, file), path, bytes: 0, hash: Sha256::new() })

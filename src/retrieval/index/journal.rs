@@ -43,7 +43,7 @@ impl Journal {
         let state = match earlier(&path, head.as_bytes()) {
             Some(reader) => State::Reading(reader, begin),
             None => {
-                // What is there may be a link: it is not followed.
+                // The path may hold a link: it is removed, so that the link is not followed.
                 let _ = fs::remove_file(&path);
                 let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
                 let mut file = BufWriter::new(file);

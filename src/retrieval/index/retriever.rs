@@ -55,7 +55,7 @@ const MOST: usize = 1024;
 /// Passages by number, with scores, best first.
 type Ranked = Vec<(u64, f32)>;
 
-/// What a search found for one query.
+/// The results of a search for one query.
 #[derive(Default)]
 struct Found {
     /// One list, or one of each source.

@@ -79,7 +79,7 @@ impl Reranked {
         Self { inner, reranker, candidates }
     }
 
-    /// What is asked of the inner retriever: never fewer passages than are wanted.
+    /// The request to the inner retriever: never fewer passages than are wanted.
     fn asked(&self, wanted: &Wanted) -> Wanted {
         let usual = if wanted.by_source { CANDIDATES_OF_A_SOURCE } else { CANDIDATES };
         Wanted { top: self.candidates.unwrap_or(usual).max(wanted.top), ..wanted.clone() }

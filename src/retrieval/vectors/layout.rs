@@ -41,7 +41,7 @@ pub(super) struct Layout {
     pub(super) offset: u64,
 }
 
-/// What was expected in a header, and what was found.
+/// An invalid header: the expected and the found value.
 pub(super) struct Fault {
     pub(super) expected: &'static str,
     pub(super) found: String,

@@ -20,7 +20,7 @@ pub(super) fn fault(error: &Error, password: Option<&Key>) -> Fault {
     Fault::new(kind, again, hidden(&format!("{} (SQLSTATE {})", told.message(), told.code().code())))
 }
 
-/// What the server's own code means.
+/// The fault that a SQLSTATE code means, and whether to try again.
 fn of_state(state: &SqlState) -> (RemoteFault, Again) {
     let code = state.code();
     match code.get(..2).unwrap_or_default() {

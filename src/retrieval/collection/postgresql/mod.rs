@@ -112,7 +112,7 @@ impl Postgres {
         format!("COMMENT ON TABLE {} IS '{text}';", self.table.quoted())
     }
 
-    /// What the table's comment says; `None` where moot did not write it.
+    /// The table's description and its comment; `None` where moot did not write the comment.
     fn described(&self) -> Result<(Row, Option<Comment>)> {
         let name = self.table.quoted();
         let row = self.ask("the table", |client| client.query_one(described(), &[&name]))?;

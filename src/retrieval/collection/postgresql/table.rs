@@ -5,7 +5,7 @@ use std::fmt;
 
 /// Most bytes of a name: PostgreSQL cuts names at 63, those of the table's indexes too.
 const LONGEST: usize = 48;
-/// What an address begins with.
+/// Schemes of an address.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// A table of a PostgreSQL database: `postgres://user@host:5432/database#table`.

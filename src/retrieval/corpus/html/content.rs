@@ -1,9 +1,9 @@
 //! Which blocks of a page are its content: the rules of readability (Mozilla) and boilerpipe (Kohlschütter et al. 2010) on
 //! blocks in a row, without a tree.
 //!
-//! Elements, roles, and words of classes and ids say what a block belongs to ([`Region`]); its links say whether it is a menu.
-//! What is kept must be large enough beside what is left out, otherwise the weaker hints are ignored one after the other, and
-//! in the end all of them: a page that is a table or a list of links is kept whole.
+//! Elements, roles, and words of classes and ids say what a block belongs to ([`Region`]); its links say whether it is
+//! a menu. The kept blocks must be large enough beside the dropped ones. Otherwise the weaker hints are ignored one
+//! after the other, and in the end all of them: a page that is a table or a list of links is kept whole.
 
 use super::region::Region;
 

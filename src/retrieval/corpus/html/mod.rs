@@ -31,7 +31,7 @@ use style::{Declared, Style};
 use text::Text;
 use tokens::{MAX_ATTRIBUTES, Tag, Token, tokens};
 
-/// What is read from markup.
+/// The result of reading markup.
 pub(super) struct Page {
     pub(super) fields: Fields,
     pub(super) text: String,

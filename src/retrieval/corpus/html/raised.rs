@@ -152,7 +152,7 @@ enum Kind {
     Root,
 }
 
-/// What a child of an element means.
+/// The role of an element's child.
 pub(super) enum Child {
     Plain,
     Script(Shift),

@@ -84,7 +84,7 @@ impl Declared {
         self.level.take(stronger.level);
     }
 
-    /// What the declarations make of an element.
+    /// The style that the declarations give an element.
     pub(super) fn style(&self) -> Style {
         let is_gone = [self.transparent, self.skipped, self.struck].iter().any(|property| property.value == Some(true));
         Style {

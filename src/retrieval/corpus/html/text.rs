@@ -155,7 +155,7 @@ impl Text {
 /// A table's first row in a text of which these pieces are left, each with its new first byte; `None` where the row is not left.
 fn moved(head: &Head, pieces: &[(Range<usize>, usize)]) -> Option<Head> {
     let row = new_byte(head.row.start, pieces)?..new_byte(head.row.end - 1, pieces)? + 1;
-    // What is left of the row is not shorter.
+    // A row that lost text is dropped: it must be as long as before.
     (row.len() == head.row.len()).then_some(Head { row, end: new_byte(head.end, pieces)? })
 }
 

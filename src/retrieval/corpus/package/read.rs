@@ -1,4 +1,4 @@
-//! What is read from a package.
+//! The contents read from a package.
 
 use crate::retrieval::corpus::document::{Fields, Position};
 use crate::retrieval::corpus::marks::Marks;

@@ -18,7 +18,7 @@ const UNSEEN: u32 = 1 << 1 | 1 << 5;
 /// Flag of a field for passwords (table 228), and of a button that has no state (table 226).
 const PASSWORD: u32 = 1 << 13;
 const PUSH_BUTTON: u32 = 1 << 16;
-/// What is written for a box that is on, as most appearances draw it.
+/// The text of a checked box, as most appearances draw it.
 const ON: &str = "\u{2714}";
 
 /// The form of a document.

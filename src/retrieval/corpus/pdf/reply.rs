@@ -1,4 +1,4 @@
-//! What reading a PDF file results in, in the form in which a worker process returns it.
+//! The result of reading a PDF file, in the form in which a worker process returns it.
 
 use serde::{Deserialize, Serialize};
 

@@ -14,7 +14,7 @@ const ANSI: i64 = 0;
 const DEFAULT: i64 = 1;
 const SYMBOL: i64 = 2;
 
-/// What a byte beyond ASCII means.
+/// The meaning of bytes beyond ASCII.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Letters {
     Coded(Page),

@@ -5,7 +5,7 @@ const MAX_TEXT: usize = 40;
 /// Thousands for which one is shown: trillions.
 const MAX_THOUSANDS: u32 = 4;
 
-/// What a number format shows.
+/// The kind of value that a number format shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Kind {
     #[default]

@@ -14,7 +14,7 @@ pub(super) const APART: f64 = 1.8;
 /// Maximum words of such a heading or footer.
 const APART_WORDS: usize = 8;
 
-/// What is between columns.
+/// The space between two columns.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Gutter {
     pub(super) rows: Range<usize>,

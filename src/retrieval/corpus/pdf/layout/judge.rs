@@ -135,7 +135,7 @@ enum Prose {
     No,
 }
 
-/// What the cells at one side of a gutter look like.
+/// Statistics of the cells on one side of a gutter.
 #[derive(Debug, Default)]
 struct Side {
     cells: usize,

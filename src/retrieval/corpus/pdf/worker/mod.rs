@@ -104,7 +104,8 @@ fn read_by(
 ) -> Option<Reply> {
     if let Some(worker) = waiting {
         match worker.read(file, limits::time(file.len()), cancel) {
-            // What it read before may have killed it, but took none of this file's processor time.
+            // An earlier file may have damaged the worker, so this one is tried again in a new worker, unless it used
+            // up its processor time.
             Err(Lost::Died(status)) if !status.is_some_and(out_of_time) => {}
             answer => return Some(answer.unwrap_or_else(|lost| Err(lost.refusal(file.len())))),
         }
