@@ -249,7 +249,7 @@ pub fn with_options_spelled(text: &str, spell: impl Fn(&str) -> Option<String>) 
     spelled
 }
 
-/// What may find passages where a search returned none.
+/// Advice for a search that returned no passages.
 fn hint_to_find(filtered: bool, cut_off: bool) -> String {
     let ways = [
         (true, "ask in other words"),

@@ -50,7 +50,7 @@ pub struct SourceWeights {
     /// Settings of the estimator, with which the estimate can be repeated; files of earlier versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<EstimatorSettings>,
-    /// What the sources answered, so that estimates can be merged and updated; files of earlier versions have none.
+    /// The sources' answers, so that estimates can be merged and updated; files of earlier versions have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<QuestionAnswers>,
 }
@@ -109,7 +109,7 @@ impl Default for EstimatorSettings {
     }
 }
 
-/// What the sources answered to one question.
+/// The sources' answers to one question.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuestionAnswers {
@@ -125,7 +125,7 @@ pub struct QuestionAnswers {
     pub estimated: Option<String>,
 }
 
-/// What one source answered.
+/// The answer of one source.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceAnswer {

@@ -69,7 +69,7 @@ pub struct CallRecord {
     /// The document that this call speaks for, by its number in the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<usize>,
-    /// What it is about, in words for readers: an examined value, two compared documents.
+    /// The subject of the call, in words for readers: an examined value, two compared documents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// Which of several samples of one call, from 0.

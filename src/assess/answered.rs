@@ -54,7 +54,7 @@ pub struct Stood {
     pub also: Vec<String>,
     /// From 0 to 1; `null` where the method gives none.
     pub probability: Option<f64>,
-    /// What its first document is about; `null` where the method does not say.
+    /// The subject of its first document; `null` where the method does not say.
     pub about: Option<String>,
     /// The conflict with another answer.
     pub conflict: Option<Told>,
@@ -67,7 +67,7 @@ pub struct Stood {
     /// Documents that hold its words, where no agent spoke for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mentioned: Vec<Said>,
-    /// What the documents lack of it.
+    /// Its missing support in the documents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
 }
@@ -82,12 +82,12 @@ pub struct Told {
     pub text: String,
 }
 
-/// What a document says of an answer.
+/// A document for or against an answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Said {
     /// Its number, from 1.
     pub document: usize,
-    /// Its own answer, where it is another one or of another precision.
+    /// Its own answer, if that differs in content or precision.
     pub answer: Option<String>,
     /// The sentence that shows its answer, in its own words.
     pub quote: Option<String>,
@@ -114,7 +114,7 @@ pub struct Listed {
 }
 
 impl Answered {
-    /// What `record` concludes; `method` names the method. `None` without a conclusion.
+    /// The conclusion of `record`; `method` names the method. `None` without a conclusion.
     #[must_use]
     pub fn of(method: &str, record: &QuestionRecord) -> Option<Self> {
         let (verdict, conclusion) = (Verdict::of(record)?, record.conclusion.as_ref()?);

@@ -11,7 +11,7 @@ use serde::Serialize;
 /// The claims of a response or of documents, judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Assessment {
-    /// What the response answers; empty for none.
+    /// The question that the response answers; empty for none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub question: String,
     /// The responses whose claims these are; empty where documents were compared with each other.
@@ -113,7 +113,7 @@ pub struct Unsupported {
     pub relation: ClaimRelation,
     /// Why it does not count.
     pub fault: LabelFault,
-    /// What was given as a quote, or of a failed call its error.
+    /// The given quote, or the error of a failed call.
     pub given: String,
     /// The relation's probability, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

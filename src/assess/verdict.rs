@@ -46,7 +46,7 @@ pub struct Stand {
     pub opponents: Vec<Voice>,
     /// Documents that mention it, where no agent spoke for them.
     pub mentions: Vec<usize>,
-    /// What the documents lack of it.
+    /// Its missing support in the documents.
     pub marks: Vec<Mark>,
     /// Its probability, where the method estimates it.
     pub estimate: Option<Estimate>,
@@ -79,7 +79,7 @@ pub struct GivenUp {
     pub said: String,
     /// The numbers of their documents, from 0.
     pub documents: Vec<usize>,
-    /// What they answered last; `None` for a malformed reply, or none after another answer.
+    /// Their last answer; `None` for a malformed reply, or none after another answer.
     pub now: Option<String>,
 }
 
@@ -186,7 +186,7 @@ fn view(conclusion: &Conclusion, number: usize) -> Option<&str> {
     conclusion.answers.iter().chain(&conclusion.rejected).find(stands).map(|answer| answer.text.as_str())
 }
 
-/// What each document's agent said.
+/// The replies of each document's agent.
 struct Agents<'a> {
     /// All calls that speak for a document, in the order asked.
     calls: Vec<(usize, &'a CallRecord)>,

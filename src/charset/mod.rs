@@ -20,7 +20,7 @@ use encoding_rs::{Encoding, ISO_2022_JP, MACINTOSH, UTF_8, WINDOWS_1252};
 pub(crate) struct Decoded {
     /// A byte-order mark is its first character.
     pub(crate) text: String,
-    /// What was assumed and what was lost, one line each; for the notes on the file.
+    /// Assumptions and losses, one line each; for the notes on the file.
     pub(crate) notes: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ impl Choice {
 /// The text of `bytes`. `declared`: the character set that the format declares, as [`in_markup`] finds it.
 ///
 /// # Errors
-/// What was found instead of text.
+/// The content that was found instead of text.
 pub(crate) fn decode(bytes: Vec<u8>, declared: Option<&'static Encoding>) -> Result<Decoded, String> {
     if let Some(text) = wide::marked(&bytes) {
         let notes = lost_note(lost(&text), wide::NAME).into_iter().collect();

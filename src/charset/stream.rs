@@ -53,7 +53,7 @@ impl<R: Read> Transcoder<R> {
         Self { inner, choice, decoder, raw: Vec::new(), ready: String::new(), taken: 0, ended: false, lost: 0 }
     }
 
-    /// What was assumed, and what was lost so far; for the notes on the file.
+    /// Assumptions and losses so far; for the notes on the file.
     pub(crate) fn notes(&self) -> Vec<String> {
         self.choice.note().into_iter().chain(lost_note(self.lost, self.choice.encoding.name())).collect()
     }

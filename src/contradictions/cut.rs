@@ -22,7 +22,7 @@ const HEADING: usize = 8;
 const OF_THE_TEXT: &[&str] =
     &["author", "by", "cc", "date", "from", "last updated", "published", "source", "subject", "to", "updated"];
 
-/// What a line says of the text itself: "This page was last edited on 2 August 2020."
+/// Participles of a line about the text itself: "This page was last edited on 2 August 2020."
 const EDITED: &[&str] = &["changed", "edited", "modified", "reviewed", "revised", "updated"];
 
 /// Most words of such a line.

@@ -58,7 +58,7 @@ pub struct Side {
 pub struct Finding {
     /// Of the surest pair.
     pub probability: f64,
-    /// What differs.
+    /// The kind of difference.
     pub kind: Kind,
     /// At least two.
     pub sides: Vec<Side>,

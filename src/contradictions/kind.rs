@@ -4,7 +4,7 @@ use super::quantities::Relation;
 use super::signals::Signals;
 use serde::{Deserialize, Serialize};
 
-/// What differs.
+/// The kind of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {

@@ -30,7 +30,7 @@ pub struct Report {
     pub groups: Vec<Group>,
     /// The documents, in the order of their numbers.
     pub documents: Vec<Source>,
-    /// What was done.
+    /// Counts of the work.
     pub counts: Counts,
     /// Lines on what was not read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -6,7 +6,7 @@ use super::quantities::Relation;
 use super::words::{Words, overlap};
 use std::collections::BTreeSet;
 
-/// What the vectors say of two claims.
+/// Similarity of two claims by their vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Likeness {
     /// Cosine of the sentences.
@@ -15,10 +15,10 @@ pub(super) struct Likeness {
     pub(super) near: f64,
 }
 
-/// What code computes of two claims.
+/// Quantities that code computes for two claims.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Signals {
-    /// What their vectors say.
+    /// Similarity by their vectors.
     pub(super) likeness: Likeness,
     /// Weighted share of their content words that both have.
     pub(super) overlap: f64,

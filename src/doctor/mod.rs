@@ -108,7 +108,7 @@ pub struct SourceReport {
     pub reason: Option<String>,
 }
 
-/// What is examined.
+/// Options of an examination.
 #[derive(Debug, Clone)]
 pub struct Examination {
     /// Whether sources of models are left alone.

@@ -8,13 +8,13 @@ use moot_models::tokenizer::Segment;
 use moot_models::{Batch, Decoder, Model, PAGE, SequenceRows, StateRows};
 use serde::Serialize;
 
-/// Tokens that are generated.
+/// Number of generated tokens.
 const TOKENS: usize = 40;
 
 /// Largest mean divergence in nats. Means of 0.002 to 0.004 were measured on an H200.
 const CLOSE: f64 = 0.1;
 
-/// What precedes them.
+/// The prompt, which precedes the generated tokens.
 const TEXT: &str = "The capital of Australia is Canberra. An older guide names Melbourne, where parliament met until \
                     1927; a letter to a newspaper names Sydney, which is the largest city. A reader who compares the \
                     three dates finds that";
@@ -26,7 +26,7 @@ pub struct ModelCheck {
     pub model: String,
     /// Where it was tested.
     pub device: String,
-    /// What it was compared with.
+    /// The reference, as a message names it: "on the CPU".
     pub reference: &'static str,
     /// Positions that were compared.
     pub positions: usize,
@@ -39,10 +39,10 @@ pub struct ModelCheck {
 }
 
 impl ModelCheck {
-    /// What is wrong, if anything.
+    /// The fault, if there is one.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
-        // Also of a divergence that is no number.
+        // False for NaN too, which must count as a fault.
         let close = self.mean_divergence <= CLOSE;
         (!close).then(|| {
             format!(
@@ -141,7 +141,7 @@ fn divergence(p: &[f32], q: &[f32]) -> f64 {
     let terms =
         normalised(p).into_iter().zip(normalised(q)).map(|(p, q)| if p.exp() > 0.0 { p.exp() * (p - q) } else { 0.0 });
     let sum = terms.sum::<f64>();
-    // Rounding may leave less than nothing; what is no number stays that.
+    // Rounding may leave a negative value, which becomes 0; NaN stays NaN.
     if sum < 0.0 { 0.0 } else { sum }
 }
 

@@ -131,7 +131,7 @@ impl Path {
             }
             found => {
                 let Some(mut pages) = tree.allocate() else { return false };
-                // What was found may have been evicted for these pages.
+                // The node that was found may have been evicted for these pages.
                 match found.and_then(|_| tree.child(tip, &tokens)) {
                     Some(node) => {
                         tree.retain(node, false);

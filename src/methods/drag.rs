@@ -208,7 +208,7 @@ fn challenge(
     Ok(None)
 }
 
-/// What an action does to the pool (equation 6). A pool holds no query twice.
+/// The effect of an action on the pool (equation 6). A pool holds no query twice.
 enum Change {
     Add(String),
     Replace(usize, String),

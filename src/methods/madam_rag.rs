@@ -265,7 +265,8 @@ fn is_unknown(call: &CallRecord) -> bool {
     matches!(call.parsed, Parsed::Answer { answer: None, .. })
 }
 
-/// What the agents' last replies and the last verdict conclude; without a verdict, the joined answers of the agents.
+/// The conclusion from the agents' last replies and the last verdict; without a verdict, the joined answers of the
+/// agents.
 fn conclude(question: &Question, replies: &[&CallRecord], verdict: Option<&CallRecord>, ctx: &Ctx<'_>) -> Conclusion {
     let stances: Vec<Option<&str>> = replies.iter().map(|call| call.answer()).collect();
     let (concluded, explanation, malformed) = match verdict.map(|call| &call.parsed) {

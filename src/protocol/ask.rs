@@ -42,7 +42,7 @@ pub struct Ask {
     pub stop: Vec<String>,
     /// Replies of this prompt, each with a seed of its own; their prompt is computed once.
     pub samples: usize,
-    /// What it is about, in words for readers: [`CallRecord::about`](crate::transcript::CallRecord).
+    /// The subject of the call, in words for readers: [`CallRecord::about`](crate::transcript::CallRecord).
     pub about: Option<String>,
     /// Log-probabilities wanted.
     pub logprobs: Option<Logprobs>,

@@ -124,7 +124,7 @@ fn is_dress(c: char) -> bool {
     c.is_whitespace() || matches!(c, '*' | '_' | '`' | '"' | '\'' | '[' | '(' | '<')
 }
 
-/// What follows `marker:` where `line` begins with it, emphasis and a list's mark apart.
+/// The text after `marker:` if `line` begins with it; emphasis and a list's mark are ignored.
 fn marked<'a>(line: &'a str, marker: &str) -> Option<&'a str> {
     let line = line.trim_start_matches(|c: char| is_dress(c) || c == '-');
     let (head, tail) = line.split_at_checked(marker.len())?;

@@ -15,7 +15,7 @@ pub(crate) fn compiled(expression: &str) -> Result<Regex, String> {
     built.map_err(|error| error.to_string().lines().last().unwrap_or_default().trim().to_owned())
 }
 
-/// What an expression found: its first group, or all of it where it has none.
+/// The match of an expression: its first group, or the whole match if it has no group.
 fn found<'a>(captures: &Captures<'a>) -> &'a str {
     captures.get(1).or_else(|| captures.get(0)).map_or("", |found| found.as_str()).trim()
 }

@@ -29,7 +29,7 @@ pub(super) fn one_line(text: &str) -> String {
 pub(super) struct Read<'a> {
     /// Trimmed.
     pub(super) items: Vec<String>,
-    /// What follows its `]`; `None` where the text ends before.
+    /// The text after its `]`; `None` if the text ends before.
     pub(super) rest: Option<&'a str>,
 }
 

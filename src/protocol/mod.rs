@@ -1,4 +1,4 @@
-//! What methods are written with: the context of a question, calls, reply formats, switches, presets and prompts.
+//! The building blocks of methods: the context of a question, calls, reply formats, switches, presets and prompts.
 
 pub mod ask;
 pub(crate) mod built;

@@ -34,7 +34,7 @@ impl OwnFormat {
     /// lines that begin with `#` are left out.
     ///
     /// # Errors
-    /// What was expected, and the line where it was not found.
+    /// The number of the line, and the text expected there.
     pub(crate) fn parse(text: &str, grammar: Option<&str>) -> std::result::Result<Self, (usize, String)> {
         let (mut name, mut expressions) = (None, Map::new());
         let lines = (1..).zip(text.lines()).map(|(number, line)| (number, line.trim()));

@@ -1,4 +1,4 @@
-//! What a method is: its row, its requirements, and the trait that its file implements.
+//! The description of a method: its row, its requirements, and the trait that its file implements.
 
 use crate::error::Result;
 use crate::llm::Capabilities;

@@ -1,4 +1,4 @@
-//! What a method concludes: answers, those that it rejected, and why.
+//! The conclusion of a method: answers, rejected answers, and the reasons.
 
 use super::claims::JudgedClaim;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ impl Answer {
 pub struct Estimate {
     /// From 0 to 1.
     pub probability: f64,
-    /// What its first document is about, as the reader says.
+    /// The subject of its first document, as the reader says.
     pub about: String,
     /// The quantities that the probability was computed from, by name.
     pub features: BTreeMap<String, f64>,
@@ -93,7 +93,7 @@ impl Conflict {
     }
 }
 
-/// What the documents lack of an answer.
+/// Missing support of an answer in the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mark {
@@ -152,7 +152,7 @@ pub struct Conclusion {
     pub judged_first: Option<Judged>,
 }
 
-/// What a conclusion has, whether it is right or not.
+/// The kind of a conclusion, right or wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Concluded {
@@ -165,7 +165,7 @@ pub enum Concluded {
 }
 
 impl Conclusion {
-    /// What it has.
+    /// Its kind.
     #[must_use]
     pub fn outcome(&self) -> Concluded {
         match () {

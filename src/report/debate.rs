@@ -201,7 +201,7 @@ fn kind(parsed: &Parsed) -> &'static str {
     }
 }
 
-/// What a reply says in short, and its reasons.
+/// The answer of a reply in short, and its reasons.
 fn said(call: &CallRecord) -> (String, String) {
     match &call.parsed {
         Parsed::Answer { answer, explanation } => (answer.clone().unwrap_or("unknown".into()), explanation.clone()),

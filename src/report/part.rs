@@ -1,11 +1,11 @@
-//! What a page shows: its options, and the records of each dataset.
+//! Contents of a page: its options, and the records of each dataset.
 
 use crate::escape;
 use crate::eval::compare::{self, Compared};
 use crate::eval::record::reader::{Ledger, Record};
 use std::collections::BTreeSet;
 
-/// What the page shows.
+/// Options of the page.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The heading; empty for one made of the datasets and methods.

@@ -50,7 +50,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// What was sent: turns as `[role, pieces]`; a raw prompt is one turn without a role, a prefill a turn "prefill".
+/// The prompt as sent: turns as `[role, pieces]`; a raw prompt is one turn without a role, a prefill a turn "prefill".
 pub(super) fn sent(call: &CallRecord, known: &Known<'_>, texts: &mut Texts) -> Vec<Value> {
     let joined = |segments: &[Segment]| segments.iter().map(Segment::text).collect::<String>();
     let mut turns: Vec<Value> =

@@ -46,7 +46,7 @@ const ENDINGS: &[&str] = &[
 /// Signs of a reference to a note.
 const NOTE_SIGNS: &[char] = &['*', '\u{2020}', '\u{2021}', '\u{a7}', '\u{b6}', '\u{2016}', '#'];
 
-/// What is written for `run` at `level`, behind the text `before` of the same document and in front of the character `after`.
+/// The text for `run` at `level`, after the text `before` of the same document and before the character `after`.
 pub(crate) fn written(before: &str, run: &str, after: Option<char>, level: Shift) -> String {
     let run = run.trim();
     let before = tail(before);
@@ -103,8 +103,8 @@ pub(crate) fn spelled(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What is written for the run of superscripts or of subscripts that `text` begins with, behind `before`, and the run's bytes;
-/// `None` where it begins with none.
+/// The text for the run of superscripts or subscripts at the beginning of `text`, after `before`, and the run's length
+/// in bytes; `None` if there is no such run.
 pub(crate) fn spelled_run(before: &str, text: &str) -> Option<(String, usize)> {
     let (level, _) = plain(text.chars().next()?)?;
     let same = |c: &char| plain(*c).is_some_and(|(other, _)| other == level);

@@ -1,6 +1,6 @@
 //! Units of measure: the dimension of each, and its factor to the dimension's base unit.
 
-/// What a number measures or counts.
+/// The quantity that a number measures or counts.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Dimension {
     /// In metres, with the unit's name.

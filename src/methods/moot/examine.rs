@@ -37,7 +37,7 @@ const PROBES: [[&str; 4]; 2] = [
     ],
 ];
 
-/// What the examination finds of each value.
+/// The result of examining a value.
 pub(super) struct Examined {
     /// The log-odds of yes in the surest of its documents, less the mean of the probes.
     pub(super) own: f64,
@@ -45,7 +45,7 @@ pub(super) struct Examined {
     pub(super) steering: f64,
 }
 
-/// What a call is about.
+/// The subject of a call.
 #[derive(Clone, Copy)]
 enum Asked {
     Probe,

@@ -18,8 +18,8 @@ const LEAST: usize = 3;
 /// Words of the question before a copula that are cut with it.
 const LEAST_BEFORE_COPULA: usize = 2;
 
-/// What `answer` adds to `question`: words of the question are cut from both ends where several are in a row. `None` if all its
-/// words are of the question, unless that offers alternatives, or if "unknown" is left.
+/// The part of `answer` that is not in `question`: words of the question are cut from both ends where several are in a
+/// row. `None` if all its words are of the question, unless that offers alternatives, or if "unknown" is left.
 pub(super) fn without_question(answer: &str, question: &str) -> Option<String> {
     let asked: HashSet<String> = question.split(|c: char| c.is_whitespace() || c == '-').map(stem).collect();
     let words: Vec<&str> = answer.split_whitespace().collect();

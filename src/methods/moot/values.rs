@@ -13,7 +13,7 @@ pub(super) struct Value {
     pub(super) text: String,
     /// Every text that a reader gave for it.
     pub(super) texts: Vec<String>,
-    /// What its first document is about, as its reader says.
+    /// The subject of its first document, as its reader says.
     pub(super) about: String,
     /// The documents that give it, by their numbers.
     pub(super) documents: Vec<usize>,

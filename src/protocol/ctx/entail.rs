@@ -7,7 +7,7 @@ use crate::protocol::entailment;
 use crate::transcript::{CallRecord, Event, Pair, Relation};
 use std::time::Instant;
 
-/// What [`Ctx::try_entail`] finds of a pair.
+/// The result of [`Ctx::try_entail`] for a pair.
 #[derive(Debug)]
 pub(crate) enum Entailed {
     /// Its relation.

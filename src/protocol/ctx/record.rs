@@ -277,7 +277,7 @@ fn record(stage: usize, ask: &Ask, sample: usize, call: &Call, reply: &Reply) ->
     }
 }
 
-/// What a reply says. A scored choice that no grammar held to its options is the most probable one.
+/// Parses a reply. A scored choice that no grammar held to its options is the most probable one.
 fn read(ask: &Ask, text: &str, reply: &Reply) -> Parsed {
     let parsed = ask.format.read(text, reply.finish, &ask.format_values);
     if parsed != Parsed::Malformed || !ask.is_scored_choice() || reply.held_by.is_some() {

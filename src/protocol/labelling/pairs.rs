@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// A claim and a document, by their indices.
 pub(super) type ClaimDocument = (usize, usize);
 
-/// What is labelled, and how.
+/// Claims and documents to label, and the settings.
 pub(super) struct Work<'a> {
     pub(super) how: &'a Labelling,
     pub(super) claims: &'a [String],

@@ -111,7 +111,7 @@ fn read(call: &CallRecord, work: &Work<'_>, weights: &LabelWeights, (claim, docu
     DocumentLabel { probability: Some(probabilities[best] as f32), calls, ..label }
 }
 
-/// What is known of a pair, from the call that scored it; `None` where its reply is malformed.
+/// The quantities of a pair, from the call that scored it; `None` if its reply is malformed.
 pub(crate) fn quantities(call: &CallRecord, claim: &str, document: &str) -> Option<Quantities> {
     if call.parsed == Parsed::Malformed {
         return None;

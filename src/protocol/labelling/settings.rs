@@ -33,7 +33,7 @@ pub(crate) struct Labelling {
     pub certain: f32,
     /// The label precedes quote and reason.
     pub label_first: bool,
-    /// What a quote may be.
+    /// The form of a quote.
     pub quotes: Quotes,
     /// All documents of a claim in one call.
     pub together: bool,
@@ -69,7 +69,7 @@ impl Labelling {
     }
 }
 
-/// What a quote may be.
+/// The form of a quote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quotes {
     /// One or two sentences of the document.

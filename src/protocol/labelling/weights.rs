@@ -33,7 +33,7 @@ static DEFAULT: LazyLock<LabelWeights> = LazyLock::new(|| {
         .expect("the program's label weights are in their form (bug)")
 });
 
-/// What is known of a pair of a claim and a document.
+/// Quantities of a pair of a claim and a document, from which its label is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Quantities {
     /// The labeller's log-probability of SUPPORTS less that of IRRELEVANT.
