@@ -10,9 +10,9 @@
 //!
 //! [`Control`] stops the work, and receives notes and progress; `examples/face.rs` uses it.
 //!
-//! What comes back is the whole record of the debate: the conclusion, and every call that led to it. This program prints
-//! the conclusion. Look at what an answer consists of: it is not a text alone. It knows which documents speak for it and
-//! which against, because an answer from sources that contradict each other is worth what its sources are worth.
+//! The result is the whole record of the debate: the conclusion, and every call that led to it. This program prints the
+//! conclusion. An answer is more than its text: it lists the documents for and against it, because an answer from
+//! sources that contradict each other is only as good as its sources.
 //!
 //! The default model here is the smallest there is, so that the example is quick to fetch. It is too small to read well;
 //! name `qwen2.5-coder-1.5b` and the debate makes sense.

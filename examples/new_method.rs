@@ -56,7 +56,7 @@ static ROW: Row = Row {
     formats: &[&SHORT, &SCORES],
     roles: &["reader"],
     switches: &[Switch { name: "samples", about: "answers sampled", kind: Kind::Count(1, 64), default: "3" }],
-    // What is missing is said before a model is loaded.
+    // A missing requirement is refused before a model is loaded.
     presets: &[],
     max_tokens: 128,
     needs: Needs {

@@ -28,7 +28,7 @@ pub(crate) struct Target {
     pub(crate) mutate: fn(&mut Vec<u8>, &mut Random),
     /// Files of this package that are in the corpus besides `fuzz/corpus/<name>`.
     pub(crate) more: &'static [&'static str],
-    /// What it may hold.
+    /// The bound on its memory.
     pub(crate) bound: Bound,
 }
 

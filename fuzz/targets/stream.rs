@@ -46,7 +46,7 @@ pub(super) fn stream(bytes: &[u8]) -> Result<()> {
     outcome.map(drop).map_err(|error| {
         let said = error.to_string();
         assert!(said.chars().count() <= 1000 && !said.contains('\n'), "{said}");
-        // What was found is the body's: the outcome is known by the beginning.
+        // The found value comes from the body: the beginning of the message identifies the outcome.
         let reason = said.trim_start_matches(BASE).trim_start_matches(&call.what).trim_start_matches(": ");
         MootError::Usage(reason.split([':', '`', '"']).next().unwrap_or_default().to_owned())
     })

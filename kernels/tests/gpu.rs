@@ -1,6 +1,6 @@
 //! Every op on an NVIDIA GPU against its reference on the CPU:
 //! `cargo test --release --package moot-kernels --features cuda --test gpu -- --ignored`.
-// What was measured is printed, for `--nocapture`.
+// Measurements are printed, for `--nocapture`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use candle_core::quantized::{GgmlDType, QTensor};

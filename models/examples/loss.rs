@@ -1,4 +1,4 @@
-//! What bringing activations to int8 costs: a quantised model against the same weights widened to f32.
+//! The loss from int8 activations: a quantised model against the same weights widened to f32.
 //!
 //! `cargo run --release -p moot-models --example loss FILE.gguf TEXTS`, a text a line, of which the first 200 tokens count.
 //! Prints the mean loss of both in nats a token, the mean Kullback-Leibler divergence of the quantised model's distribution

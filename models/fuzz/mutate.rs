@@ -59,7 +59,7 @@ pub(crate) fn blind(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// What a number in a GGUF header is.
+/// The kind of a number in a GGUF header.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     /// A type, a count, a dimension, an offset.

@@ -164,7 +164,8 @@ fn processor_time() -> Option<Duration> {
     Some(TICK * ticks?)
 }
 
-/// What a message says was expected, or its own words, without numbers: what was found, and names, are the input's.
+/// The kind of a message: its part after "expected", or all of it, without numbers. Found values and names come from
+/// the input.
 fn kind(message: &str) -> String {
     let expected = message.split_once("expected ").map(|(_, rest)| rest.split(", found").next().unwrap_or(rest));
     let words = expected.unwrap_or(message).split(' ');

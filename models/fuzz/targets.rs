@@ -1,4 +1,4 @@
-//! What is fuzzed. A target is one function from bytes to an outcome, so that any other fuzzer can call it too.
+//! The fuzz targets. A target is one function from bytes to an outcome, so that any other fuzzer can call it too.
 
 use super::fuzz_entry;
 use super::json;
@@ -18,7 +18,7 @@ pub(crate) struct Target {
     pub(crate) mutate: fn(&mut Vec<u8>, &mut Random),
     /// Files under `models/` that are in the corpus besides `fuzz/corpus/<name>`.
     pub(crate) more: &'static [&'static str],
-    /// What it may hold.
+    /// The bound on its memory.
     pub(crate) bound: Bound,
 }
 

@@ -1,6 +1,6 @@
 //! Models on an NVIDIA GPU against transformers' logits, against the CPU, and rows of a batch against rows alone:
 //! `cargo test --release --package moot-models --features cuda --test gpu -- --ignored`.
-// What was measured is printed, for `--nocapture`.
+// Measurements are printed, for `--nocapture`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use candle_core::quantized::GgmlDType;

@@ -6,7 +6,7 @@ use moot::workspace::{field_of, field_of_message};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
-/// What makes an exception; `moot.errors.of` takes it.
+/// The parts of an exception; `moot.errors.of` takes them.
 #[derive(Default)]
 struct Told<'a> {
     /// The class: a key of `moot.errors.KINDS`.

@@ -1,4 +1,4 @@
-//! What happens while something is opened or answered, as lines of JSON: `moot.Event` is made of them.
+//! Events while something is opened or answered, as lines of JSON: `moot.Event` is made of them.
 
 use crate::call;
 use moot::eval::runner::Progress;

@@ -96,7 +96,7 @@ pub(crate) enum Scales {
     Powers,
 }
 
-/// What packed codes stand for.
+/// The values that packed codes stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Values {
     /// Themselves.
@@ -201,7 +201,7 @@ impl Format {
         }
     }
 
-    /// What the sixteen packed codes stand for, where that is not the codes themselves.
+    /// The values of the sixteen packed codes; `None` if they are the codes themselves.
     pub(super) fn table(self) -> Option<&'static [u8; 16]> {
         match self.values {
             Values::Codes => None,

@@ -211,7 +211,7 @@ fn pack_part<'a>(
     });
 }
 
-/// What an output has in a unit.
+/// The part of a unit that belongs to one output.
 struct Share {
     codes: [u8; INPUTS],
     /// As they are stored behind each other: eight bytes, or half of them.

@@ -13,7 +13,7 @@ pub enum Usable {
     Nothing,
 }
 
-/// What a GPU of capability `found` can use of kernels compiled for `built`.
+/// Which kernels compiled for `built` a GPU of capability `found` can use.
 #[must_use]
 pub const fn usable(built: u32, found: u32) -> Usable {
     /// Capabilities from this on have kernels that are compiled for one of them alone.

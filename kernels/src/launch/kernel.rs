@@ -40,7 +40,7 @@ pub enum Argument {
 pub struct Kernel {
     /// Where it is.
     pub module: Module,
-    /// What its name begins with.
+    /// The beginning of its name.
     pub name: &'static str,
     /// The size that it is compiled for, where there are several: of a head, or rows in eights.
     pub size: Option<usize>,

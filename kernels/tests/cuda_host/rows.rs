@@ -81,7 +81,7 @@ fn rounded(element: Element, values: &[f32]) -> Vec<f32> {
     Buffer::of(element, values).values()
 }
 
-/// What is between the projections and attention, of so many tokens.
+/// The step between the projections and attention, for this number of tokens.
 struct Step {
     element: Element,
     tokens: usize,

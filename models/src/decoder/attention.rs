@@ -35,7 +35,7 @@ pub(super) struct Attention {
     pub output: Linear,
 }
 
-/// What attention makes of its input.
+/// The projections of attention.
 #[derive(Debug)]
 pub(super) enum Projections {
     /// Query, key and value; behind the queries their gates, where it is gated.

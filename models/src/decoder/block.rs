@@ -51,7 +51,7 @@ impl Mixer {
     }
 }
 
-/// What follows the mixer in a block.
+/// The part of a block after the mixer.
 #[derive(Debug)]
 pub(super) enum Following {
     One(FeedForward),

@@ -178,7 +178,7 @@ impl Loader<'_> {
         TensorSlice { name, of: rows, first: 0, rows, inputs, stacked: None, step: 1 }
     }
 
-    /// What makes the vectors that tokens bring to each layer.
+    /// Loads the weights that give each layer a vector for each token.
     fn layer_embedding(&self, LayerInputs { width }: LayerInputs) -> Result<LayerEmbedding> {
         let (all, hidden) = (self.spec.layers * width, self.spec.hidden);
         let table = Self::whole_tensor(Name::LayerEmbedding, [self.spec.vocab, all]);
@@ -190,7 +190,7 @@ impl Loader<'_> {
         })
     }
 
-    /// What block `index` does with these vectors.
+    /// Loads the weights with which block `index` adds these vectors.
     fn layer_input(&self, index: usize, LayerInputs { width }: LayerInputs) -> Result<LayerInput> {
         let hidden = self.spec.hidden;
         let linear = |tensor, shape| self.linear(Self::whole_tensor(Name::Block(index, tensor), shape), None);

@@ -52,7 +52,7 @@ struct Step {
     _batch: Batch,
 }
 
-/// What a captured step reads, and where its result is.
+/// Inputs of a captured step, and its result.
 #[derive(Debug, Clone)]
 struct Buffers {
     /// u32: ids of the rows, their slots, the words of the plan.

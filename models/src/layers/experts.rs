@@ -17,7 +17,7 @@ pub(crate) struct MixtureOfExperts {
     read: AtomicUsize,
 }
 
-/// What chooses a token's experts.
+/// The router, which chooses a token's experts.
 #[derive(Debug)]
 pub(crate) struct Router {
     /// An output for each expert.

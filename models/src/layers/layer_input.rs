@@ -7,7 +7,7 @@ use moot_kernels::ops::gated::gated;
 use moot_kernels::ops::norm::rms_norm;
 use moot_kernels::{Gate, Weight};
 
-/// What makes the vectors of all layers.
+/// Weights that give each layer a vector for each token.
 #[derive(Debug)]
 pub(crate) struct LayerEmbedding {
     /// `[vocab, layers * width]`
@@ -19,7 +19,8 @@ pub(crate) struct LayerEmbedding {
     pub(crate) norm_eps: f32,
 }
 
-/// What a layer does with its vectors: `norm(projection(activation(gate(x)) * vector))` is added to the residual stream.
+/// Weights with which a layer adds its vectors: `norm(projection(activation(gate(x)) * vector))` is added to the
+/// residual stream.
 #[derive(Debug)]
 pub(crate) struct LayerInput {
     /// `hidden` to `width`.
@@ -47,7 +48,7 @@ impl LayerEmbedding {
 }
 
 impl LayerInput {
-    /// What is added to `x`, `[tokens, hidden]`, by the vectors of this layer, `[tokens, width]`.
+    /// The term that the vectors of this layer, `[tokens, width]`, add to `x`, `[tokens, hidden]`.
     pub(crate) fn apply(
         &self,
         x: &Tensor,

@@ -7,7 +7,7 @@ pub struct Experts {
     pub count: usize,
     /// Experts that a token goes through.
     pub used: usize,
-    /// What experts are chosen and weighted by.
+    /// The scores by which experts are chosen and weighted.
     pub scoring: Scoring,
     /// Whether the weights of the used experts are divided by their sum.
     pub normalised: bool,
@@ -39,7 +39,7 @@ impl Experts {
     }
 }
 
-/// What experts are chosen and weighted by, of the router's logits.
+/// The scores by which experts are chosen and weighted, computed from the router's logits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scoring {
     /// A softmax over all experts.

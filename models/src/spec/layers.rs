@@ -1,4 +1,4 @@
-//! What each layer of a decoder has of its own.
+//! Properties of each layer of a decoder.
 
 use super::{DecoderSpec, Heads, LayerKind, Values, WindowHeads};
 

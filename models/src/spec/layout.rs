@@ -7,9 +7,9 @@ pub struct Layout {
     pub qk_rows: QkRows,
     /// One tensor a projection, or several in one.
     pub projections: Projections,
-    /// What is stored of the norms' weights.
+    /// The stored form of the norms' weights.
     pub norm_weights: NormWeights,
-    /// What a folder calls the norms of a block, where there are norms before and behind its halves.
+    /// A folder's names for the norms of a block that has norms before and behind its halves.
     pub norm_names: NormNames,
     /// How experts are stored.
     pub experts: ExpertTensors,
@@ -39,7 +39,7 @@ pub enum ExpertTensors {
     StackedInTurns,
 }
 
-/// What is stored of the norms' weights.
+/// The stored form of the norms' weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NormWeights {
     /// The weights.
@@ -48,7 +48,7 @@ pub enum NormWeights {
     LessOne,
 }
 
-/// What a folder calls the norms of a block, where there are norms before and behind its halves. GGUF has one set of
+/// A folder's names for the norms of a block that has norms before and behind its halves. GGUF has one set of
 /// names for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NormNames {

@@ -140,7 +140,7 @@ pub enum Norms {
     Around,
 }
 
-/// What limits [`DecoderSpec::context`].
+/// The origin of the limit [`DecoderSpec::context`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContextLimit {
     /// The positions the model was made for.

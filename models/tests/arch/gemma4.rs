@@ -1,4 +1,4 @@
-//! What is read of a configuration of Gemma 4, and what is refused.
+//! Configurations of Gemma 4: fields that are read, and values that are refused.
 
 use super::norms_and_scales::{gguf, gguf_refused};
 use super::{accepted, refused};

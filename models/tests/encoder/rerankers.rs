@@ -71,7 +71,7 @@ fn a_long_passage_is_cut_in_windows_behind_the_whole_query() {
             assert_eq!(ids[..empty.len() - 1], empty[..empty.len() - 1], "{name}: the query is whole");
         }
         assert!(ids(&passage, &passage, Long::Second).iter().all(|(_, truncated)| *truncated), "{name}");
-        // What fits is one window, the pair itself.
+        // A pair that fits is one window, the pair itself.
         let fitting = ids(query, "Nobody.", Long::Second);
         assert_eq!(fitting, ids(query, "Nobody.", Long::First), "{name}");
         let logits = model.logits(&model.windows(Pair { first: query, second: "Nobody." }, Long::Second).unwrap());

@@ -7,7 +7,7 @@ use moot_models::{
 };
 use safetensors::SafeTensors;
 
-/// What a folder and a GGUF say alike.
+/// Asserts that a folder and a GGUF give the same spec.
 fn assert_alike(folder: &DecoderSpec, gguf: &DecoderSpec) {
     assert_eq!(folder.layer_kinds, gguf.layer_kinds);
     assert_eq!((&folder.rope, &folder.window_rope), (&gguf.rope, &gguf.window_rope));

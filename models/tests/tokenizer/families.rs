@@ -110,7 +110,7 @@ fn thoughts_of_qwen3() {
     let open = "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\n";
     assert_eq!(show(Thinking::On), open);
     assert_eq!(show(Thinking::Off), format!("{open}<think>\n\n</think>\n\n"));
-    // What a document or an earlier reply says of thoughts stays what it says.
+    // Thought tags in a document or an earlier reply are kept as text.
     let forged =
         [Message::new(Role::User, "q"), Message::new(Role::Assistant, "a</think>b"), Message::new(Role::User, "r")];
     assert!(text(&template.render(&forged, true, Thinking::Off).unwrap()).contains("assistant\na</think>b<|im_end|>"));

@@ -131,8 +131,8 @@ pub(crate) fn qwen3() -> Metadata {
     with(&qwen3, "tokenizer.ggml.token_type", Some(Value::SignedArray(types)))
 }
 
-/// What comes back when `text` was encoded by a model of [`MODELS`] (or like it) and decoded: the same but for what
-/// its published tokenizer loses.
+/// `text` after encoding and decoding by a model of [`MODELS`] (or like it): the same except for losses of its
+/// published tokenizer.
 pub(crate) fn back(name: &str, text: &str) -> String {
     match name {
         // Brought to NFC.

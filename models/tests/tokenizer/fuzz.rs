@@ -143,7 +143,7 @@ fn damage_metadata(metadata: &Metadata, dice: &mut Dice) -> Metadata {
     Metadata::new(metadata.path().to_owned(), values)
 }
 
-/// What the damage begins with: one of each kind of tokenizer.json.
+/// The undamaged inputs: one of each kind of tokenizer.json.
 fn documents() -> Vec<serde_json::Value> {
     let tiny = serde_json::from_slice(&bytes("tiny.tokenizer.json")).unwrap();
     let vocab = |texts: &[&str]| -> serde_json::Value {

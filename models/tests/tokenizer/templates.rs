@@ -109,7 +109,7 @@ fn instructions_may_be_put_together_in_a_namespace() {
     assert_eq!(text(&bare), "<|startoftext|><|im_start|>user\nWho built it?<|im_end|>\n");
 }
 
-/// What Gemma 4's template makes of a conversation, by jinja2; with thoughts the model opens them itself.
+/// Checks Gemma 4's template against the output of jinja2; with thoughts the model opens them itself.
 pub(super) fn check_gemma4(template: &ChatTemplate) {
     let messages = [
         Message::new(Role::System, "Answer briefly."),

@@ -1,4 +1,4 @@
-//! What a method in Python is, and what it concludes, as the package says it.
+//! The description of a method in Python, and its conclusion, as the package sends them.
 
 use super::asks::{CHAT, SCHEMA};
 use moot::prompts::File;
@@ -86,7 +86,7 @@ fn kept(text: String) -> &'static str {
     text
 }
 
-/// What a method concludes.
+/// The conclusion of a method.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Concluded {

@@ -45,7 +45,7 @@ struct InPython {
 impl Method for InPython {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
         let (jobs, sent) = mpsc::channel::<Job>();
-        // What its dataset knows of the right answers is not shown to a method.
+        // A method must not see the gold answers and labels of its dataset.
         let asked = json!({
             "id": question.id, "text": question.text, "options": question.options,
             "documents": documents(ctx.documents(), 0),
@@ -107,7 +107,7 @@ impl InPython {
 /// Something to do with the context of a question.
 type Job = Box<dyn FnOnce(&mut Ctx<'_>) + Send>;
 
-/// What a method in Python asks of the context of its question.
+/// The context of a question, as a method in Python calls it.
 #[pyclass(frozen)]
 pub(crate) struct Context {
     /// To the thread that has the context; none once the question is answered.

@@ -1,4 +1,4 @@
-//! What an instruction set provides: sixteen lanes of floats, sums of integers, and bytes.
+//! Operations of an instruction set: sixteen lanes of floats, sums of integers, and bytes.
 
 /// Sixteen f32 lanes. Every method is lane-wise and gives the same bits in every implementation; none reduces across
 /// lanes in an order that another implementation would not follow.

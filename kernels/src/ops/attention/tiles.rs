@@ -80,8 +80,8 @@ fn run_tiles(sequences: &[SequenceRows], window: usize, later: bool, most: usize
     tiles
 }
 
-/// What the runs of a tile read, `N` pages at a time, in the order of positions: the first page's index and the pages,
-/// [`NO_PAGE`] where a run reads none, once for neighbouring runs that read the same.
+/// The pages that the runs of a tile read, `N` at a time, in the order of positions: the first page's index and the
+/// pages, [`NO_PAGE`] where a run reads none, once for neighbouring runs that read the same.
 fn visits<V, const N: usize>(runs: &[RowRun<'_>], visit: impl Fn((usize, [u32; N]), Range<usize>) -> V) -> Vec<V> {
     let first = runs.iter().map(|run| run.pages.start).min().unwrap_or(0) / N * N;
     let end = runs.iter().map(|run| run.pages.end).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What goes into the op.
+//! Inputs of the op.
 
 use candle_core::Tensor;
 
@@ -9,6 +9,6 @@ pub struct ShortConvInputs<'a> {
     pub before: &'a Tensor,
     /// The factor of the convolution's results.
     pub after: &'a Tensor,
-    /// What is convolved.
+    /// The values that are convolved.
     pub x: &'a Tensor,
 }

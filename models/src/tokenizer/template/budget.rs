@@ -1,4 +1,4 @@
-//! What one rendering may take in all: printed text, work, time, and calls within calls.
+//! Limits of one rendering: printed text, work, time, and nested calls.
 
 use minijinja::{Error, ErrorKind};
 use std::cell::Cell;
@@ -21,7 +21,7 @@ const MAX_TIME: Duration = Duration::from_secs(10);
 /// Filters, tests and functions within each other: `map('map', 'map', 'upper')`.
 const MAX_NESTED: usize = 8;
 
-/// What the rendering of this thread has taken so far.
+/// The resources that the rendering of this thread has used so far.
 #[derive(Clone, Copy)]
 struct Spent {
     printed: usize,

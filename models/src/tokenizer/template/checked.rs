@@ -58,7 +58,8 @@ fn moved<'s>(instruction: Instruction<'s>, begins: &[u32]) -> Instruction<'s> {
     }
 }
 
-/// What `instruction` is replaced by. Each part of a template's own text is printed as values are, so that it counts.
+/// The instructions that replace `instruction`. Each part of a template's own text is printed as values are, so that it
+/// counts.
 fn steps<'s>(instruction: &Instruction<'s>) -> Result<Vec<Instruction<'s>>> {
     use Instruction as I;
     let same = || instruction.clone();

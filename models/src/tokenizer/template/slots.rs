@@ -8,7 +8,7 @@ pub(super) struct Slot<'a> {
     lead: &'a str,
     core: &'a str,
     trail: &'a str,
-    /// What the template is given instead of `core`; empty for a blank content.
+    /// The text that stands for `core` in the template's input; empty for a blank content.
     placeholder: String,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Slot<'a> {
         Self { lead, core, trail, placeholder: format!("{mark}\"<&>'\\ %é{index}z") }
     }
 
-    /// What the template is given as the content.
+    /// The content that the template is given.
     pub(super) fn given(&self) -> String {
         [self.lead, &self.placeholder, self.trail].concat()
     }

@@ -146,7 +146,7 @@ impl Depth {
                     outer.deepest = outer.deepest.max(inner);
                 }
             }
-            // What is parted by commas is parsed one after the other: the longest chain counts, not their sum.
+            // Items between commas are parsed one after the other: the longest chain counts, not the sum.
             Token::Comma | Token::Colon => {
                 if let Some(bracket) = self.brackets.last_mut() {
                     bracket.longest = bracket.longest.max(std::mem::take(&mut bracket.chain));

@@ -142,7 +142,7 @@ impl Scratch {
     /// Room for a block's keys and values and for `blocks` times sixteen queries, which have not begun.
     fn make_room(&mut self, dim: usize, blocks: usize) {
         let (steps, tiles) = (dim.div_ceil(STEP), dim / TILE);
-        // What was there before may stay: it is written before it is read, or multiplied by weights of zero.
+        // Old contents may stay: a value is written before it is read, or multiplied by a weight of zero.
         let lines = |all: &mut Vec<Line>, count: usize| all.resize(count.max(all.len()), Line::ZERO);
         lines(&mut self.keys, BLOCK_PAGES * steps * PARTS * TILE);
         lines(&mut self.values, KEYS / STEP * tiles * TILE);
