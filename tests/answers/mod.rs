@@ -1,4 +1,4 @@
-//! What an answer is.
+//! Tests of answers: characters, gold answers, grounds, likeness, words.
 
 mod characters;
 mod gold;

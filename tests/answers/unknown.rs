@@ -1,4 +1,4 @@
-//! What counts as no answer.
+//! Replies that count as "unknown".
 
 use moot::answers::unknown::{begins_unknown, is_unknown};
 

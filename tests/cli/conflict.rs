@@ -266,8 +266,8 @@ fn calibration_is_printed_on_request() {
     }
 }
 
-/// What regenerated-rag labelled is its first answer: the second one is labelled, and both free answers are judged. Questions that
-/// are in no mean are told.
+/// regenerated-rag labelled its first answer: here the second one is labelled, and both free answers are judged.
+/// Questions that no mean includes are reported.
 #[test]
 fn answers_given_again_are_scored_as_well() {
     let workspace = workspace();

@@ -137,7 +137,7 @@ fn kept_vectors_and_processes_that_read_pdfs_are_counted_in_a_line() {
     assert_eq!(counts(&said()), Vec::<String>::new());
 }
 
-/// What the cache copies from documents is this user's alone, whatever the process's umask.
+/// Only this user can read the copies of documents in the cache, whatever the process's umask.
 #[cfg(unix)]
 #[test]
 fn the_cache_is_private() {

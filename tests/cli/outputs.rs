@@ -1,4 +1,4 @@
-//! What commands write: never over what they read, whole or not at all, and within limits of the system.
+//! Outputs of commands: never over their inputs, whole or not at all, and within limits of the system.
 
 use super::program::{THREE, Workspace, moot, run, text};
 use crate::eval::{answered, header};

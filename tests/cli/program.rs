@@ -112,7 +112,7 @@ pub(crate) fn wait_for(child: &mut Child, path: &Path, wanted: usize) -> bool {
     true
 }
 
-/// What was replied to each question, by its id.
+/// The replies to each question, by its id.
 fn replies(path: &Path) -> BTreeMap<String, Vec<String>> {
     let record = Record::read(path).unwrap();
     let said = |q: moot::transcript::QuestionRecord| (q.question.id, q.calls.into_iter().map(|c| c.reply).collect());

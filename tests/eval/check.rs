@@ -1,4 +1,4 @@
-//! What `moot lab check` counts and finds.
+//! Counts and problems that `moot lab check` reports.
 
 use moot::eval::check::Check;
 use moot::eval::datasets::{self, Dataset};

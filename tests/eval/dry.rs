@@ -1,4 +1,4 @@
-//! What a run would take, counted beforehand.
+//! The cost of a run, counted beforehand.
 
 use super::journal::questions;
 use moot::eval::dry::{Probe, pass, probe};

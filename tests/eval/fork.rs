@@ -204,7 +204,7 @@ fn a_saved_fork_names_its_origin_and_is_compared_with_it() {
     assert_eq!(compare::changed(&record, &saved, "em").unwrap().len(), 1);
 }
 
-/// What `moot record why` finds of the only question.
+/// The result of `moot record why` for the only question.
 fn reasons(record: &Record, llm: &Scripted) -> Why {
     let method = || fork::method_of(record);
     let whys = Whys { header: &record.header, method: &method, tools: Tools::new(llm), in_flight: 2 };

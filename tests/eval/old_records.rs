@@ -23,7 +23,7 @@ fn a_record_of_version_1_is_read() {
     let [refused, debate] = &record.questions[..] else { panic!("{}", record.questions.len()) };
     assert!(refused.error.as_ref().unwrap().contains("400 Bad Request") && refused.conclusion.is_none());
     assert!(debate.error.is_none() && debate.events.is_empty() && debate.retrieved.is_empty());
-    // What version 1 did not write: numbers are counted, all else has its default.
+    // Fields that version 1 did not write: numbers are counted, all else has its default.
     assert_eq!(debate.calls.iter().map(|call| call.number).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6, 7]);
     for call in &debate.calls {
         assert!(call.format.is_empty() && call.sampling.is_none() && call.think.is_none() && call.dropped.is_empty());

@@ -177,7 +177,7 @@ fn a_question_that_does_not_qualify_is_counted_with_the_reason() {
     assert!(left_out("imbalance", &Question { gold: None, ..mill() }).contains("all required"));
 }
 
-/// What is written is read by the loader as the same question.
+/// The loader reads a written item as the same question.
 #[test]
 fn items_are_read_back_as_they_were_built() {
     let folder = tempfile::tempdir().unwrap();

@@ -188,7 +188,7 @@ fn each_source_has_a_coverage_of_its_own() {
     }
 }
 
-/// What differs between two x is the x: more sources asked cannot make the same draws worse by chance.
+/// Two values of x differ in nothing else: more sources asked cannot make the same draws worse by chance.
 #[test]
 fn liars_lie_independently_or_together_and_copies_repeat_one() {
     let pools = synthetic::pools(120, 1);

@@ -1,4 +1,4 @@
-//! What checks a source's answers: known answers, other sources, or nothing.
+//! Checks of a source's answers: by known answers, by other sources, or by nothing.
 
 use super::sources::{THREE, near, questions, quick, weight};
 use moot::eval::sources::report::Report;

@@ -18,7 +18,7 @@ use server::Server;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What the user's turn of a call says.
+/// The text of a call's user turn.
 fn content(call: &Call) -> &str {
     &call.prompt.messages()[0].content
 }

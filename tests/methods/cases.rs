@@ -125,7 +125,7 @@ pub(super) fn shelf(texts: &[String]) -> Shelf {
 }
 
 impl Case {
-    /// What is recorded of a question about these texts.
+    /// The record of a question about these texts, and the error of its run.
     pub(super) fn run(&self, texts: &[String], options: &[&str], llm: &dyn Llm) -> (QuestionRecord, Option<MootError>) {
         let shelf = shelf(texts);
         let mut asked = question(if self.searches { &[] } else { texts });
@@ -165,7 +165,7 @@ impl Case {
         })
     }
 
-    /// What every record must be, whether the question was answered or not.
+    /// Checks that hold for every record, whether the question was answered or not.
     pub(super) fn check(&self, record: &QuestionRecord) {
         let documents = record.question.documents.len() + record.retrieved.len();
         let row = self.row;

@@ -300,7 +300,7 @@ fn characters_of_several_tokens_are_whole_in_a_query() {
     }
     let library = Library::default();
     let model = writer(says);
-    // What the tokens say together, as a tokenizer of bytes would put it.
+    // Joins the tokens' bytes into characters, as a byte-level tokenizer does.
     struct Whole<L>(L);
     impl<L: Llm> Llm for Whole<L> {
         fn identity(&self) -> &ModelIdentity {

@@ -103,7 +103,7 @@ pub(super) fn said(script: &[&[(&'static str, &'static str)]]) -> Scripted {
     })
 }
 
-/// What a metric says about one record.
+/// The value of a metric for one record.
 pub(super) fn metric(name: &str, record: &QuestionRecord) -> Option<f64> {
     METRICS.iter().find(|metric| metric.name == name).unwrap().over(&[record])
 }

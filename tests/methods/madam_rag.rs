@@ -241,7 +241,7 @@ fn a_malformed_agent_has_no_stance_and_keeps_no_answer() {
     assert_eq!(calls[1].parsed, Parsed::Malformed);
     assert_eq!(conclusion.answers[0].supporters, [0, 2, 3]);
     assert_eq!(conclusion.answers[1].supporters, [0; 0]);
-    // What the agent said still reaches the aggregator.
+    // The agent's reply still reaches the aggregator.
     assert!(calls[4].messages[0].content.contains("Agent 2: I think it was 1968."));
 }
 

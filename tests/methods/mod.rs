@@ -71,7 +71,7 @@ fn answer(method: &str, switches: &Typed, question: &Question, llm: &dyn Llm) ->
     (record.conclusion.ok_or_else(|| error.unwrap()), record.calls)
 }
 
-/// What is recorded of `question`, which is answered.
+/// The record of `question`, which must be answered.
 fn held(method: &str, switches: &[(&str, &str)], question: &Question, tools: Tools<'_>) -> QuestionRecord {
     let settings = Settings::default();
     methods::build(method, &typed(switches)).unwrap().answer(question, tools, &settings, &Silent).unwrap()

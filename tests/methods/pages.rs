@@ -65,7 +65,7 @@ fn protocols_are_wrapped_between_words() {
     assert_eq!(wrapped("1. Short.\n   More."), "1. Short.\n   More.");
 }
 
-/// What a page says of its row.
+/// The part of a method's page that is made from its row.
 fn printed(row: &Row) -> String {
     let mut page = format!("```text\n{}\n```\n\n", wrapped(row.protocol));
     let mut facts = vec![
@@ -103,7 +103,7 @@ fn printed(row: &Row) -> String {
     page
 }
 
-/// What a prompt's first line says: the source, and the departures from it.
+/// The source and the departures from it that a prompt's first line names.
 fn told(prompt: &str) -> (String, String) {
     let line = prompt.lines().next().unwrap();
     let line = line.trim_start_matches("{#-").trim_end_matches("-#}").trim();

@@ -1,4 +1,4 @@
-//! What a debate looks like, against `tests/golden/printer`.
+//! Printed debates, against `tests/golden/printer`.
 
 use super::{prompt, question, typed};
 use crate::prompts::golden;

@@ -124,8 +124,8 @@ fn option(call: &Call, takes: Takes) -> String {
     options[index].as_str().unwrap().to_owned()
 }
 
-/// What the tests of the whole table rest on: a reply that this model calls well formed is read in every format, and an empty
-/// one in none but a continuation.
+/// The premise of the tests of the whole table: a reply that this model calls well formed is read in every format, and
+/// an empty one in none but a continuation.
 #[test]
 fn its_replies_keep_every_format_and_an_empty_one_none_but_a_continuation() {
     let values =

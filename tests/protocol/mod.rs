@@ -1,4 +1,4 @@
-//! What methods are written with.
+//! Tests of the building blocks of methods.
 
 pub(crate) mod ctx;
 mod equality;

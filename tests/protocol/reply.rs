@@ -201,7 +201,7 @@ fn a_reply_cut_inside_what_it_decides_is_malformed() {
         assert_ne!(read(format, reply, Finish::Stop, values), Parsed::Malformed, "{reply}");
         assert_eq!(read(format, reply, Finish::Length, values), Parsed::Malformed, "{reply}");
     }
-    // What was cut came after it.
+    // The decisive part is complete: only later text was cut.
     for (format, values, reply) in [
         (&SHORT, &Value::Null, "The Treaty of Versailles\nIt was sig"),
         (&THOUGHT, &Value::Null, "Thought: It says so.\nAnswer: The Treaty\n"),

@@ -95,7 +95,7 @@ struct Line {
     args: MethodArgs,
 }
 
-/// What the method's switches are, as typed after `moot`; the refusal of the command line, or of the method.
+/// The method's switches, as typed after `moot`; or the refusal of the command line or the method.
 fn command_line(line: &str) -> Result<serde_json::Value, String> {
     let words = ["moot"].into_iter().chain(line.split(' ').filter(|word| !word.is_empty()));
     let parsed = <Line as clap::Parser>::try_parse_from(words).map_err(|e| e.to_string())?;

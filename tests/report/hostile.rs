@@ -103,7 +103,7 @@ fn the_page_has_no_control_characters() {
             }
         }
     }
-    // What is no character of control is shown as it is, template syntax among it.
+    // Text other than control characters is shown as it is, template syntax included.
     assert!(data(&page, "data-0")["id"].as_str().unwrap().contains("{{ 7 * 7 }}{% for x in y %}{# #}"));
     assert!(page.contains("{{ 7 * 7 }}{% for x in y %}{# #}"), "as text of the heading");
 }

@@ -1,4 +1,4 @@
-//! What every request must pass, and what happens to clients that are slow, many, hostile or gone.
+//! Checks of every request, and clients that are slow, many, hostile or gone.
 
 use super::{Response, Started, TINY, options, with_context};
 use moot::MootError;

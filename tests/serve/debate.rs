@@ -198,7 +198,7 @@ fn a_method_is_a_model_of_chats() {
     assert!(events.iter().any(|(_, value)| value["moot"]["method"] == "madam-rag"));
     assert!(events.iter().any(|(_, value)| value["usage"]["prompt_tokens"].is_u64()));
     assert_eq!(events.last().unwrap().1, "[DONE]");
-    // What a method does not heed is refused, as of other models.
+    // Fields that a method ignores are refused, as for other models.
     let unheeded = [
         ("n", json!(2)),
         ("stop", json!(["x"])),

@@ -37,7 +37,7 @@ fn answered(model: &str, method: &MethodOptions) -> QuestionRecord {
     record.seconds = 0.0;
     for call in &mut record.calls {
         call.seconds = 0.0;
-        // What a cache holds depends on earlier calls.
+        // The contents of a cache depend on earlier calls.
         (call.usage.reused, call.usage.computed) = (0, 0);
     }
     record

@@ -43,8 +43,8 @@ fn every_path_is_described_and_every_described_one_exists() {
     assert_eq!(described.collect::<BTreeSet<_>>(), routes());
 }
 
-/// What of `value` is not as `schema` says. Fields that a schema does not list are wrong: a description that forgets one is
-/// noticed.
+/// The parts of `value` that violate `schema`. Fields that a schema does not list are wrong: a description that forgets
+/// one is noticed.
 pub(super) fn wrong(schema: &Value, value: &Value, at: &str, all: &Value) -> Vec<String> {
     if let Some(name) = schema["$ref"].as_str() {
         let name = name.rsplit('/').next().unwrap();

@@ -49,7 +49,7 @@ const ORDER: &[&str] = &[
     "program",
 ];
 
-/// What `lib.rs` re-exports, and the module that it comes from.
+/// Names that `lib.rs` re-exports, and the modules that they come from.
 const NAMES: &[(&str, &str)] = &[
     ("Result", "error"),
     ("MootError", "error"),
@@ -267,7 +267,7 @@ fn no_subcommand_uses_another() {
     }
 }
 
-/// What methods share belongs to `protocol`.
+/// Code that methods share belongs to `protocol`.
 #[test]
 fn no_method_uses_another() {
     let methods = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/methods");

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// What opens a file to be written.
+/// Calls that open a file for writing.
 const WRITES: &[&str] = &["File::create", "File::options", "fs::write", "fs::copy", "OpenOptions::new", "tempfile_in"];
 
-/// The files of `src` that may, and what they write.
+/// The files of `src` that may use them, and what they write.
 const WRITERS: &[(&str, &str)] = &[
     ("doctor/mod.rs", "a file without a name: asks whether the cache can be written"),
     ("doctor/self_test.rs", "a model of its own in a temporary folder"),

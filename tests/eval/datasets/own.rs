@@ -175,6 +175,6 @@ fn metadata_is_bounded_and_names_stay_apart() {
         assert!(document.name.len() < 1100, "{}", document.name.len());
     }
     assert_ne!(documents[0].name, documents[1].name);
-    // What is short is as it was written.
+    // Short fields stay as they were written.
     assert_eq!((documents[2].name.as_str(), documents[2].source.as_deref()), ("Untitled  ", Some("a  b")));
 }

@@ -241,7 +241,7 @@ proptest! {
             prop_assert!(f1 <= precision.max(recall) + 1e-12 && f1 >= precision.min(recall) - 1e-12);
             prop_assert!(em == 0.0 || recall == 1.0);
         }
-        // What is equal is contained.
+        // Equal answers also contain each other.
         prop_assert!(four(&record, "-equal")[2] <= four(&record, "")[2]);
         // An answer where none is right scores nothing.
         if gold.is_empty() && !answers.is_empty() {

@@ -1,4 +1,5 @@
-//! What does not count and what is left out: failed and malformed labels, cut replies, long lists of claims and long documents.
+//! Results that do not count or are left out: failed and malformed labels, cut replies, long lists of claims and long
+//! documents.
 
 use super::{BRIDGE, claims, hold, labeller, question};
 use crate::methods::{prompt, typed};

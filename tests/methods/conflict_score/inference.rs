@@ -93,7 +93,7 @@ fn a_document_may_have_a_relation_that_no_sentence_shows_alone() {
     assert!(label.counts() && label.relation == ClaimRelation::Supports && label.quote.is_some(), "{label:?}");
 }
 
-/// What a grounding classifier does not support may be contradicted: the labeller decides.
+/// A grounding classifier does not tell "neutral" from "contradicted": the labeller decides.
 #[test]
 fn the_labeller_decides_what_a_grounding_classifier_does_not_support() {
     let relation = |premise: &str| {

@@ -179,7 +179,7 @@ fn free_replies_are_read_and_others_are_malformed() {
     assert_eq!(list(r#"Claims: ["It is so.", "Ships pass.", "it is so"]"#, Finish::Stop), two);
     assert_eq!(list("Claims:\n- It is so.\n2. Ships pass.", Finish::Stop), two);
     assert_eq!(list(r#"Claims: ["It is so.", "Ships pass.", "And wh"#, Finish::Length), two);
-    // What ends in blanks begins where it begins.
+    // Trailing blanks are ignored.
     for end in [" ", "\n\n", "\n \u{3000}\n\n"] {
         assert_eq!(list(&format!("Claims: [\"It is so.\", \"Ships pass.\"]{end}"), Finish::Stop), two, "{end:?}");
     }

@@ -84,7 +84,7 @@ fn stand(text: &str, supporters: &[usize], opponents: &[usize]) -> Stands {
     (text.to_owned(), supporters.to_vec(), opponents.to_vec())
 }
 
-/// What a prompt shows of the source that is asked.
+/// The part of a prompt that shows the asked source.
 fn shown(prompt: &str) -> &str {
     let documents = prompt.split_once(head()).map_or("", |(_, documents)| documents);
     documents.strip_suffix(END).unwrap_or(documents)

@@ -31,7 +31,7 @@ enum Said {
 use Said::{Again, Enough, Relevant, Support, Text, Utility};
 
 /// A reply of these tokens. Each has log-probability -1; control tokens are not in the text, as in a vocabulary of special ones.
-/// What is watched beside a token's own group is likelier, and must not be read.
+/// Watched tokens outside a token's own group are likelier, and must not be read.
 fn reply(said: &[Said]) -> Reply {
     let id = |text: &str| Some(100 + TOKENS.iter().position(|token| *token == text).unwrap() as u32);
     let mut text = String::new();
@@ -54,7 +54,7 @@ fn reply(said: &[Said]) -> Reply {
     Reply { text, logprobs, ..Reply::default() }
 }
 
-/// What the generator has written so far, and the document that it reads.
+/// The text that the generator has written so far, and the document that it reads.
 fn situation(call: &Call) -> (String, String) {
     let begun: Vec<&str> = call.prefill.iter().map(Segment::text).collect();
     let at = begun.iter().rposition(|text| *text == "[Retrieval]<paragraph>").unwrap();
@@ -99,7 +99,7 @@ fn answered(switches: &Typed, llm: &Model) -> QuestionRecord {
     record
 }
 
-/// What each answer says, the best first, with its documents.
+/// The text of each answer, the best first, with its documents.
 fn answers(record: &QuestionRecord) -> Vec<(String, Vec<usize>)> {
     let conclusion = record.conclusion.as_ref().unwrap();
     let all = conclusion.answers.iter().chain(&conclusion.rejected);

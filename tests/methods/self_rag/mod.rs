@@ -120,7 +120,7 @@ fn raw(call: &Call) -> String {
     }
 }
 
-/// What a model says that retrieves, responds to each of [`four`] and aggregates.
+/// The replies of a model that retrieves, responds to each of [`four`] and aggregates.
 fn usual(call: &Call) -> Result<Reply> {
     let asked = raw(call);
     Ok(match call.role.as_str() {
@@ -277,7 +277,7 @@ fn a_model_without_the_tokens_is_refused_with_the_way_out() {
     assert!(line.contains("<paragraph>"), "{line}");
 }
 
-/// What a model says that is asked in words.
+/// The reply of a model that is asked in words.
 fn in_words(call: &Call) -> String {
     let asked = prompt(call);
     let first = asked.contains("1931");

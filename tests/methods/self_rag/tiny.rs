@@ -59,7 +59,7 @@ fn tiny() -> Local {
 fn shares(local: &Local, call: &CallRecord, count: usize, tokens: &[&str]) -> Vec<f64> {
     let tokenizer = &local.engine().model().tokenizer;
     let mut prompt = tokenizer.encode_prompt(&call.raw_prompt).unwrap();
-    // What is scored comes before the scored prefill's only token.
+    // A scored call's prefill is its only scored token: the distribution before it is wanted.
     prompt.extend(if call.score { Vec::new() } else { tokenizer.encode_continuation(&call.prefill).unwrap() });
     prompt.extend(call.logprobs[..count].iter().map(|token| token.id.unwrap()));
     let (events, inbox) = channel();

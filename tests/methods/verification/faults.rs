@@ -1,4 +1,5 @@
-//! What cannot be used: malformed replies, failed calls, questions without documents, switches that contradict each other.
+//! Unusable replies and inputs: malformed replies, failed calls, questions without documents, switches that contradict
+//! each other.
 
 use super::*;
 
@@ -66,7 +67,7 @@ fn a_failed_candidate_leaves_the_others_and_a_failed_verifier_fails_the_question
     }
     let (record, error) = held(&[], &two(), &models(last));
     assert_eq!((record.calls.len(), error.unwrap().to_string()), (3, "gone".to_owned()));
-    // What would fail every question ends the run.
+    // An error that would fail every question ends the run.
     fn lost(number: usize, call: &Call) -> Result<String> {
         if number == 2 { Err(MootError::Engine("lost".into())) } else { years(number, call) }
     }

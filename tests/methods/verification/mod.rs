@@ -71,7 +71,7 @@ fn shape(record: &QuestionRecord) -> Vec<(usize, &str, usize)> {
     record.calls.iter().map(|call| (call.stage, call.role.as_str(), call.round)).collect()
 }
 
-/// What was sent after the instructions and the worked example.
+/// The part of the prompt after the instructions and the worked example.
 fn asked_at_last(call: &CallRecord) -> &str {
     let sent = &call.messages[0].content;
     let own = sent.find("Context 1 from www.roads").unwrap_or_else(|| sent.find("Question: When").unwrap());

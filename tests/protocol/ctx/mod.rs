@@ -19,7 +19,7 @@ use moot::transcript::{CallRecord, Event};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 
-/// What a user's turn says in these tests.
+/// The user's turn in these tests.
 const SAY: File = File { name: "test/say.jinja", text: "{#- Test. -#}\nSay {{ what }}." };
 const SYSTEM: File = File { name: "test/system.jinja", text: "{#- Test. -#}\nYou say {{ what }}." };
 const RAW: File = File { name: "test/raw.jinja", text: "<|im_start|>[{{ what }}]<|im_end|>{{ what }}\n" };
@@ -87,7 +87,7 @@ impl Observer for Log {
     }
 }
 
-/// What `method` records of a question with four documents, and what it returns.
+/// The record of a question with four documents that `method` answers, and the result of `method`.
 fn with<T>(
     tools: Tools<'_>,
     settings: &Settings,

@@ -17,7 +17,7 @@ fn scaffold(text: &str) -> Segment {
     Segment::Scaffold(text.into())
 }
 
-/// What [`RAW`] becomes with `what` in it.
+/// The segments of [`RAW`] with `what` in it.
 fn segments(what: &str) -> Vec<Segment> {
     RAW.render_segments(json!({ "what": what })).unwrap()
 }

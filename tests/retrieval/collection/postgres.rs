@@ -215,7 +215,7 @@ fn errors_of_a_database_are_one_line() {
         assert!(said.starts_with(expected) && said.contains(hint), "{said}");
         assert!(!said.contains('\n') && !said.contains(PASSWORD) && !said.contains("wrong-password"), "{said}");
     }
-    // What a table holds that moot did not write there.
+    // A row that moot did not write.
     let open = open(&cluster, "pages", false);
     cluster.client("wiki").batch_execute("UPDATE pages SET passage = '{}' WHERE id = 3").unwrap();
     let wanted = Wanted { top: 20, by_source: false, filter: Filter::default(), fold: false };

@@ -124,7 +124,7 @@ fn a_collection_is_made_filled_and_searched() {
 
 const SOUND: &str = r#"{"result":{"config":{"params":{"vectors":{"size":4,"distance":"Dot"}}}}}"#;
 
-/// What is said where the server gives `status` and `body` to a query.
+/// The message if the server answers a query with `status` and `body`.
 fn wrong(status: &str, body: &str) -> String {
     let (status, body) = (status.to_owned(), body.to_owned());
     let (base, _) = serve(move |asked| match asked.method.as_str() {

@@ -307,7 +307,7 @@ fn a_build_is_unfinished_from_its_beginning() {
     assert!(error.to_string().contains("found one that was stopped before it began"), "{error}");
     let mut passages = corpus.passages(cut());
     let mut looked = std::iter::from_fn(|| {
-        // What a kill before the first segment leaves.
+        // The state that a kill before the first segment leaves.
         let manifest = Manifest::read(&world.dir).unwrap();
         assert!(!manifest.builds.last().unwrap().finished);
         passages.next()
