@@ -7,7 +7,7 @@ pub enum RemoteFault {
     Unreachable,
     /// The server wants a key, or another one.
     Key,
-    /// The server does not have the model, or it is no such server.
+    /// The server does not have the model, or does not speak the protocol.
     Missing,
     /// Too many calls, or the server is overloaded, for longer than was waited.
     Busy,

@@ -1,7 +1,7 @@
 //! Work of several threads that share one model or index, computed together.
 //!
-//! There is no thread of its own and no delay: the first caller computes; calls that arrive meanwhile wait, and one of them
-//! computes all that wait as soon as the model is free. A lone caller computes at once.
+//! It has no thread of its own and adds no delay: the first caller computes; calls that arrive meanwhile wait, and one
+//! of them computes all that wait as soon as the model is free. A lone caller computes at once.
 
 use crate::error::{MootError, Result};
 use std::collections::HashMap;

@@ -12,8 +12,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes that one line may have. No real question comes near it; without a limit a file that is no
-/// JSONL at all (a disk image, `/dev/zero`) would be read into memory before anything could be said.
+/// Bytes that one line may have. No real question comes near it; without a limit a file that is not JSONL at all (a
+/// disk image, `/dev/zero`) would be read into memory before anything could be said.
 pub const MAX_LINE: u64 = 256 << 20;
 
 /// Values that one JSON text may hold: each takes about 100 bytes of memory and may be two bytes of text (`0,`), so without a
@@ -137,7 +137,7 @@ impl Iterator for Lines {
 /// ```
 ///
 /// # Errors
-/// Text that is no JSON or not of the type; more than [`MAX_VALUES`] values.
+/// Text that is not JSON or not of the type; more than [`MAX_VALUES`] values.
 pub fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> serde_json::Result<T> {
     parse_within(text, MAX_VALUES)
 }
@@ -187,7 +187,7 @@ impl Object {
     /// Reads one line.
     ///
     /// # Errors
-    /// [`MootError::Input`] for text that is no JSON, or JSON that is no object.
+    /// [`MootError::Input`] for text that is not JSON, or JSON that is not an object.
     pub fn parse(path: &Path, line: usize, text: &str) -> Result<Self> {
         let wrong =
             |found| MootError::Input { path: path.into(), line: Some(line), expected: "a JSON object".into(), found };

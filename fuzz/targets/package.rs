@@ -77,7 +77,7 @@ fn elements(text: &mut Vec<u8>, random: &mut Random) {
 
 type Parts = Vec<(String, Vec<u8>)>;
 
-/// The names and contents of an archive's parts; `None` for what is no archive, or one of too much.
+/// The names and contents of an archive's parts; `None` for bytes that are not an archive, or for too large a one.
 fn parts(bytes: &[u8]) -> Option<Parts> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).ok()?;
     let mut parts = Parts::new();

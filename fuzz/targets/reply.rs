@@ -69,7 +69,7 @@ fn format(name: &str, text: &str) -> Result<()> {
         let _ = format.read(&line, Finish::Stop, &values);
     }
     match read {
-        // Free text keeps its format always: as good as refused, so that it is no outcome of its own.
+        // Free text keeps its format always: as good as refused, so that it is not an outcome of its own.
         Parsed::Malformed => Err(MootError::Usage(format!("{name} malformed"))),
         _ => Ok(()),
     }

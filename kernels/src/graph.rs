@@ -18,7 +18,7 @@ impl Graph {
     /// must not drop a tensor that existed before.
     ///
     /// # Errors
-    /// A device that is no CUDA device; `body` fails, or does what cannot be captured.
+    /// A device that is not a CUDA device; `body` fails, or does what cannot be captured.
     pub fn capture(device: &Device, body: impl Fn() -> Result<()>) -> Result<Self> {
         match device {
             Device::Cuda(device) => cuda::Graph::capture(device, body).map(Self),

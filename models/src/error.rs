@@ -39,7 +39,7 @@ pub enum ModelError {
         /// The content found.
         found: String,
     },
-    /// The named path or address is no model: an empty folder, a pickle, an incomplete address.
+    /// The named path or address is not a model: an empty folder, a pickle, an incomplete address.
     #[error("{}: expected {}, found {}", path.display(), shortened(.expected), shortened(.found))]
     NotAModel {
         /// As named.

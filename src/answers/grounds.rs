@@ -20,7 +20,7 @@ pub fn is_choice(answer: &str, options: &[String]) -> bool {
 }
 
 /// The content of documents: the words and the dates of their texts, and their own dates. Titles and sources are
-/// labels: an answer that only they have is no statement of a document.
+/// labels: an answer that only they have is not a statement of a document.
 #[derive(Debug, Default)]
 pub struct Held {
     /// The words of each document, in order.

@@ -2,7 +2,7 @@
 //!
 //! A reply writes white space as single spaces, a document has line ends and indentation. So quotes are looked for in
 //! the document with its white space made single spaces and its characters plain, and kept as the document has them,
-//! with their position. A quote begins and ends at words: "cost 10" is no quote of "cost 100".
+//! with their position. A quote begins and ends at words: "cost 10" is not a quote of "cost 100".
 
 use crate::question::Quote;
 use crate::retrieval::chunk::sentences::sentences;

@@ -7,7 +7,7 @@ pub(super) fn is_marked(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\xff\xfe\0\0") || bytes.starts_with(b"\0\0\xfe\xff")
 }
 
-/// The text of marked `bytes`, its mark included; U+FFFD for what is no character.
+/// The text of marked `bytes`, its mark included; U+FFFD for an invalid character.
 pub(super) fn marked(bytes: &[u8]) -> Option<String> {
     is_marked(bytes).then(|| {
         let decode = if bytes[0] == 0 { u32::from_be_bytes } else { u32::from_le_bytes };

@@ -49,7 +49,7 @@ pub struct Args {
 /// Writes the page.
 ///
 /// # Errors
-/// A record that cannot be read, an unknown metric or slice, a file that cannot be written or is no page.
+/// A record that cannot be read, an unknown metric or slice, a file that cannot be written or is not a page.
 pub fn run(args: &Args) -> Result<()> {
     let records: Vec<_> = args.records.iter().map(|path| ("RECORD", path.as_path())).collect();
     files::outputs::distinct(&[("-o", &args.output)], &records)?;

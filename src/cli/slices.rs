@@ -118,7 +118,7 @@ fn build(args: &Args, kind: &Kind, options: &Options, others: Option<&Dataset>) 
     Ok((all, count))
 }
 
-/// The first of "NAME", "NAME-2", "NAME-3" that is no slice of `built` yet.
+/// The first of "NAME", "NAME-2", "NAME-3" that is not a slice of `built` yet.
 fn part(built: &Slices, name: &str) -> String {
     let known = |part: &str| built.items.iter().any(|item| item.slices.iter().any(|slice| slice == part));
     let numbered = (2..).map(|number| format!("{name}-{number}"));

@@ -122,7 +122,7 @@ pub struct Examination {
 /// Runs all checks; takes about ten seconds, and longer with a model.
 ///
 /// # Errors
-/// There is no cache folder; the device that is named cannot be used.
+/// There is no cache folder; the named device cannot be used.
 pub fn examine(asked: &Examination, notice: &Notice, progress: &mut dyn FnMut(FetchEvent)) -> Result<Report> {
     let offline = asked.offline || source::offline_by_environment().is_some();
     let options = Options { cache: source::default_cache()?, offline };

@@ -72,8 +72,8 @@ fn append(sequence: &mut Sequence, token: u32, model: &Model) -> Result<Option<F
     sequence.tokens.push(token);
     let ended = eos.contains(&token);
     let mut bytes = model.tokenizer.decode_bytes(&[token]);
-    // A reply is a text of its own, so the space that SentencePiece puts in front of it is no part of it; one that continues
-    // a prefill keeps its space.
+    // A reply is a text of its own, so the space that SentencePiece puts in front of it is not part of it; one that
+    // continues a prefill keeps its space.
     let begins = sequence.replied() == 1 && sequence.request.prefill.is_empty();
     if begins && model.tokenizer.leading_space() && bytes.first() == Some(&b' ') {
         bytes.remove(0);
@@ -112,7 +112,7 @@ fn append_thought(sequence: &mut Sequence, token: u32, model: &Model) -> Result<
         (false, true) => Some((asked.forced.clone(), !over)),
         (false, false) => None,
     };
-    // The end of a turn is no part of the thoughts: the reply follows in the same turn.
+    // The end of a turn is not part of the thoughts: the reply follows in the same turn.
     if !over {
         sequence.tokens.push(token);
     }

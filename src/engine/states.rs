@@ -75,7 +75,7 @@ impl<N: Copy + Ord> States<N> {
         self.kept.remove(&oldest).map(|kept| kept.slot)
     }
 
-    /// Gives back a slot that is no copy's.
+    /// Gives back a slot that holds no copy.
     pub(crate) fn free(&mut self, slot: u32) {
         debug_assert!(!self.free.contains(&slot), "state {slot} is freed twice");
         self.free.push(slot);

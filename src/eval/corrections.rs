@@ -65,9 +65,9 @@ impl CorrectedRecord {
     /// Reads the record at `path` and corrects its labels by `corrections`, a file of JSON lines.
     ///
     /// # Errors
-    /// A record that cannot be read, or was altered; [`MootError::Input`] for a line that is no correction, that names a
-    /// question, claim or document that is not there, or a quote that its document does not have, and for two corrections of
-    /// one label.
+    /// A record that cannot be read, or was altered; [`MootError::Input`] for a line that is not a correction, that
+    /// names a question, claim or document that is not there, or a quote that its document does not have, and for two
+    /// corrections of one label.
     pub fn read(path: &Path, corrections: &Path) -> Result<Self> {
         let (mut record, ledger) = Record::read_whole(path)?;
         ledger.check(path)?;

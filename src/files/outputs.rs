@@ -189,8 +189,9 @@ pub(crate) type InputPath<'a> = (&'a str, &'a Path);
 /// A path of an output, with the argument that it was typed for: `("--answers", path)`.
 type OutputPath<'a> = (&'a str, &'a Path);
 
-/// Refuses an output that is an input or another output of the same command. Links are resolved, hard ones too. Inputs may be
-/// folders and patterns as corpora are typed: a file in such a folder is an input. A file that does not exist yet is no input.
+/// Refuses an output that is an input or another output of the same command. Links are resolved, hard ones too. Inputs
+/// may be folders and patterns as corpora are typed: a file in such a folder is an input. A file that does not exist
+/// yet is not an input.
 ///
 /// # Errors
 /// [`MootError::Usage`] with both arguments.

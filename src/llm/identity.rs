@@ -71,8 +71,8 @@ impl<'a> Identity<'a> {
         serde_json::json!(self).to_string()
     }
 
-    /// The first part in which this recorded call differs from `now`; what the record does not say is no difference, nor are role
-    /// and seed, by which the two were paired.
+    /// The first part in which this recorded call differs from `now`; fields that the record lacks are not compared,
+    /// nor are role and seed, by which the two were paired.
     #[must_use]
     pub fn difference(&self, now: &Self) -> Option<&'static str> {
         let Self { prompt, prefill, max_tokens, stop, sampling, think, .. } = self;

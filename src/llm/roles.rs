@@ -139,7 +139,7 @@ impl Roles {
     /// The same models for the roles of another method: `assignment` is the one that these models were opened for.
     ///
     /// # Errors
-    /// As [`Assignment::resolve`]. A model that no role of this method has is no error.
+    /// As [`Assignment::resolve`]. A model that no role of this method has is not an error.
     pub fn assigned(&self, assignment: &Assignment, method: &str, roles: &[&str]) -> Result<Self> {
         let by_role = assignment.among(method, roles)?;
         let first = roles.first().and_then(|role| by_role.get(*role)).copied().unwrap_or(self.first);

@@ -119,7 +119,7 @@ impl Method for Flare {
         }
         match (answer_in(&chain), last) {
             (Some(text), Some(last)) => Ok(Conclusion {
-                // "Unknown" is no answer.
+                // "Unknown" is not an answer.
                 answers: (!is_unknown(&text)).then(|| vote::mentioned(&text, ctx.documents())).into_iter().collect(),
                 explanation: chain,
                 rounds,

@@ -187,7 +187,7 @@ impl RaRagLong {
     }
 }
 
-/// The items of a reply, at most `most`; `None` where there are none.
+/// The items of a reply, at most `most`; `None` if it has none.
 fn list(reply: &CallRecord, most: usize) -> Option<Vec<String>> {
     match &reply.parsed {
         Parsed::Answers { answers, .. } if !answers.is_empty() => Some(answers.iter().take(most).cloned().collect()),

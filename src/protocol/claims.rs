@@ -265,7 +265,7 @@ fn parse_claims(reply: &str, finish: Finish) -> Option<Parsed> {
     Some(Parsed::Answers { answers, explanation: String::new() })
 }
 
-/// The items of a list whose `[` was read. `None` where it is no list, or has no end and was not cut.
+/// The items of a list whose `[` was read. `None` where it is not a list, or has no end and was not cut.
 fn items(text: &str, finish: Finish) -> Option<Vec<String>> {
     let list::Read { items, rest } = list::read(text)?;
     (rest.is_some() || finish == Finish::Length && !items.is_empty()).then_some(items)

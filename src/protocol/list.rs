@@ -33,8 +33,8 @@ pub(super) struct Read<'a> {
     pub(super) rest: Option<&'a str>,
 }
 
-/// Reads a list whose `[` was read, as a model writes it: single and curly quotation marks and bare words pass. `None` for what is
-/// no list. A list that was cut has its whole items.
+/// Reads a list whose `[` was read, as a model writes it: single and curly quotation marks and bare words pass. `None`
+/// for text that is not a list. A list that was cut has its whole items.
 pub(super) fn read(text: &str) -> Option<Read<'_>> {
     let strict = read_by(text, Ends::Strict);
     match &strict {

@@ -40,8 +40,8 @@ impl OwnPrompts {
     /// Hidden files and folders are left out. A folder of prompts as they were exported, none of them edited, replaces nothing.
     ///
     /// # Errors
-    /// [`MootError::Io`] where the system refuses; [`MootError::Input`] for a file whose name is no prompt's (with near
-    /// names), for one that is no text, and for a folder without any prompt; [`MootError::Prompt`] for a template that
+    /// [`MootError::Io`] where the system refuses; [`MootError::Input`] for a file without a prompt's name (with near
+    /// names), for one that is not text, and for a folder without any prompt; [`MootError::Prompt`] for a template that
     /// does not parse.
     pub fn read(dir: &Path, files: &Replaceable) -> Result<Self> {
         let (mut own, mut read, mut formats) = (Self::default(), 0, Vec::new());

@@ -229,7 +229,7 @@ pub(super) fn parse_answers(reply: &str, marker: &str, finish: Finish) -> Option
     let after = after_marker(reply, marker);
     if let Some(list) = after.and_then(|after| after.trim_start_matches(is_dress).strip_prefix('[')) {
         let list::Read { items: answers, rest: Some(rest) } = list::read(list)? else { return None };
-        // An item without words is no answer; a list of such items alone is no list of answers.
+        // An item without words is not an answer; a list of such items alone is not a list of answers.
         let (said, empty): (Vec<String>, Vec<String>) =
             answers.into_iter().partition(|answer| !Level::Voted.words(answer).is_empty());
         if said.is_empty() && !empty.is_empty() {

@@ -16,7 +16,7 @@ pub trait Method: Send + Sync {
     /// Answers `question`; everything goes through `ctx`, which records it.
     ///
     /// # Errors
-    /// A call that failed, or a prompt that cannot be rendered. A malformed reply is no error.
+    /// A call that failed, or a prompt that cannot be rendered. A malformed reply is not an error.
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion>;
 
     /// Its roles, where they depend on its switches; `None` for those of its row.

@@ -101,7 +101,7 @@ impl Values {
         Ok(Self { method, values, typed: typed.clone(), label: None })
     }
 
-    /// Whether the switch was typed, so that its value is no default.
+    /// Whether the switch was typed, so that its value is not a default.
     #[must_use]
     pub fn is_typed(&self, name: &str) -> bool {
         self.typed.contains_key(name)

@@ -139,7 +139,7 @@ fn raised(before: &str, run: &str, after: Option<char>) -> String {
         return sign.to_owned();
     }
     let is_digits = !run.is_empty() && run.bytes().all(|b| b.is_ascii_digit());
-    // "m³/s" is no fraction.
+    // "m³/s" is not a fraction.
     if is_digits && matches!(after, Some('/' | '\u{2044}')) && !before.ends_with(char::is_alphabetic) {
         return if before.ends_with(|c: char| c.is_ascii_digit()) { format!(" {run}") } else { run.to_owned() };
     }

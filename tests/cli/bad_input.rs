@@ -121,7 +121,7 @@ fn every_subcommand_is_in_a_group_or_an_old_name() {
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
         let name = sub.get_name();
         let listed = help.lines().filter(|line| line.trim_start().split(' ').next() == Some(name)).count();
-        // A worker of this program is no command for users.
+        // A worker of this program is not a command for users.
         let is_old = old.iter().any(|old| old == name) || name.starts_with("read-pdf");
         assert_eq!(listed, usize::from(!is_old), "{name}: {help}");
         assert_eq!(sub.is_hide_set(), is_old, "{name}");

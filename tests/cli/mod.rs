@@ -331,7 +331,7 @@ fn an_output_that_cannot_be_the_record_is_refused_before_a_model_is_needed() {
     let llm = Scripted::new(|_| "no format".into());
     let args = arguments(folder.path(), "closed-book");
     let refused = |args: &run::Args| prepared(args).err().unwrap().to_string();
-    // The data set itself, and another file that is no record.
+    // The data set itself, and another file that is not a record.
     let itself = run::Args { output: Some(args.dataset.clone()), ..arguments(folder.path(), "closed-book") };
     assert!(
         refused(&itself).contains("set.jsonl: expected a file that the command does not read"),

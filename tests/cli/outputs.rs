@@ -200,7 +200,7 @@ fn with_few_threads_there_is_one_line_or_a_result() {
     assert!(ended_well[..3].iter().all(|count| *count > 0) && ended_well[3] == 0, "{ended_well:?}");
 }
 
-/// The thread that looks up the server's address may be the one for which there is no room.
+/// The thread that cannot start may be the one that looks up the server's address.
 #[cfg(unix)]
 #[test]
 fn a_server_is_asked_with_few_threads() {

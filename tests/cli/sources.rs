@@ -187,7 +187,7 @@ fn the_filter_of_answers_is_kept_in_the_file() {
         let settings = SourceWeights::read(&folder.path().join(name)).unwrap().0.settings.unwrap();
         settings.align
     };
-    // b's answer is no word of its document.
+    // b's answer is not a word of its document.
     let first = shown(&record(&folder, "1.jsonl", 0, &["XQ", "XX"]));
     let second = shown(&record(&folder, "2.jsonl", 2, &["XQ", "XX"]));
     said(&["estimate", &first, "-o", &path("filtered.json")]);

@@ -173,7 +173,7 @@ fn our_numbers_are_beside_theirs_on_their_scale() {
     assert_eq!(alone.published.len(), 1);
 }
 
-/// A slice that the recorded part of a dataset does not have is no number and no error.
+/// A slice that the recorded part of a dataset does not have gives neither a number nor an error.
 #[test]
 fn a_slice_without_a_question_is_left_open() {
     let table = PaperTable::named("verification-1").unwrap();

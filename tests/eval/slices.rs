@@ -92,7 +92,7 @@ fn misinformation_grows_and_nothing_else_changes() {
                 assert!(
                     !Level::Scored.contains(&document.text, "1884") && !Level::Scored.contains(&document.text, "1901")
                 );
-                // A number that only begins with the answer's digits is no answer.
+                // A number that only begins with the answer's digits is not an answer.
                 assert!(!document.text.contains("18500"), "{}", document.text);
             }
         }

@@ -79,7 +79,8 @@ fn documents_are_labelled_by_what_they_hold() {
         assert!(gold.aliases().all(|answer| all.contains(&answer)) && gold.all_required);
         let holds = |text: &str, answer: &str| Level::Scored.contains(text, answer);
         assert!(of(item, "correct").all(|(text, answer)| holds(text, answer) && gold.aliases().any(|a| a == answer)));
-        // A year of misinformation is no right answer, stands in its document alone, and has taken the right one's place.
+        // A year of misinformation is not a right answer, stands in its document alone, and has taken the right one's
+        // place.
         let wrong: Vec<&str> = of(item, "misinfo").map(|(_, answer)| answer).collect();
         assert_eq!(BTreeSet::from_iter(wrong.iter().copied()), gold.wrong.iter().map(String::as_str).collect());
         for (text, answer) in of(item, "misinfo") {

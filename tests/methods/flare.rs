@@ -235,7 +235,7 @@ fn it_ends_with_the_answer_the_writer_or_the_steps() {
     let (record, _) = flare(&[("steps", "3")], endless);
     assert_eq!((record.calls.len(), fallbacks(&record).len()), (4, 1));
     assert_eq!(record.conclusion.unwrap().answers[0].text, "Grau");
-    // "Unknown" is no answer.
+    // "Unknown" is not an answer.
     fn unknown(_: &Call) -> &'static [Token] {
         &[("So the answer is: unknown.", 0.9)]
     }

@@ -63,7 +63,7 @@ fn only_the_last_list_counts() {
     assert!(record.events.is_empty() && record.calls[3].messages[5].content == "1931 and 1968");
     let conclusion = record.conclusion.unwrap();
     assert!(!conclusion.malformed && conclusion.answers.len() == 2);
-    // A malformed last list is no reason to take an earlier one.
+    // An earlier list does not replace a malformed last one.
     let replies = [FIRST, "Fine.", SECOND, "Fine.", "1931"];
     let conclusion = held("self-reflection", &[], &four(), Tools::new(&Scripted::list(replies))).conclusion.unwrap();
     assert!(conclusion.malformed && conclusion.answers.is_empty() && conclusion.calls == [4]);

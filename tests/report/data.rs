@@ -88,7 +88,7 @@ fn a_changed_answer_is_marked_with_the_earlier_one() {
         (&calls[1]["changed"], &calls[1]["was"], &calls[1]["judged"]),
         (&json!(true), &json!("1901"), &json!("right"))
     );
-    // The same answer in other letters is no change.
+    // The same answer in other letters is not a change.
     let mut same = debate();
     same.calls[0] = said("  the 1889", 1, 0);
     let page = written(vec![input("a.jsonl", header(), vec![same])]);

@@ -91,7 +91,7 @@ fn the_most_relevant_candidates_are_kept() {
     let shelf = shelf(&all);
     let reranked = reranked(&shelf, Some(4));
     let found = reranked.retrieve_all(&["", "ab"], &wanted(3, false)).unwrap();
-    // The fifth is no candidate; of equal logits the one that the search found first.
+    // The fifth is not a candidate; of equal logits the one that the search found first.
     assert_eq!(texts(&found[0]), ["3 c", "3 d", "1 a"]);
     assert_eq!(found[0].iter().map(|hit| hit.score).collect::<Vec<_>>(), [3.0, 3.0, 1.0].map(relevance));
     assert_eq!(texts(&found[1]), texts(&found[0]));

@@ -75,7 +75,7 @@ fn a_check_and_contradictions_are_kept() {
         assert!(refused.status == 400 && refused.error().contains("expected the record of one question"), "{id}");
     }
 
-    // A server that starts later lists both; a file that is none is left out.
+    // A server that starts later lists both; a file that is not a record is left out.
     let folder = server.folder.path().join("asked");
     std::fs::write(folder.join("zz.json"), "{}").unwrap();
     let later = Started::with(|options| ServeOptions { records: Some(folder), ..options });

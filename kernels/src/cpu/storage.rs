@@ -62,7 +62,7 @@ impl Storage {
     /// The numbers of a row, as they are compared.
     ///
     /// # Panics
-    /// Where `row` is no whole row of `dimension` numbers.
+    /// Where `row` is not a whole row of `dimension` numbers.
     #[must_use]
     pub fn decode(self, row: &[u8], dimension: usize) -> Vec<f32> {
         assert_eq!(row.len(), self.stride(dimension), "a whole row (bug)");

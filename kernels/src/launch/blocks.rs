@@ -308,7 +308,7 @@ fn place_head(format: &Format, head: [u8; 4], within: usize, heads: &mut [u8]) {
 }
 
 /// Parts with their formats and where each begins, in bytes of the packed matrix and in outputs. `None` where no kernel
-/// [fits](fits), the packing does not, or an address is no multiple of 16.
+/// [fits](fits), the packing does not, or an address is not a multiple of 16.
 fn placed(
     element: Element,
     (parts, packing): (&[Part], Packing),
@@ -337,7 +337,7 @@ fn of_two(first: GgmlDType, second: GgmlDType) -> Option<&'static str> {
 
 /// `y = x · wᵀ` over `[rows, inputs]` and a [packed](pack) matrix of `inputs` inputs, as its [`Packing`] says; `[x, w, y]`.
 /// One launch where the parts have one type, or two that have a kernel together; else one a part. `None` where no kernel
-/// [fits](fits), the packing does not, or an address is no multiple of 16.
+/// [fits](fits), the packing does not, or an address is not a multiple of 16.
 #[must_use]
 pub fn blocks(
     element: Element,

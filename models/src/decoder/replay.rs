@@ -147,7 +147,7 @@ impl Step {
 
 /// An error where two tensors differ, or are not numbers.
 fn same_bits(found: &Tensor, expected: &Tensor) -> Result<()> {
-    // A sum, since a maximum passes over what is no number.
+    // A sum, because a maximum ignores NaN.
     let apart = (found - expected)?.abs()?.sum_all()?.to_scalar::<f32>()?;
     if apart == 0.0 {
         return Ok(());

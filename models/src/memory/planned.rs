@@ -12,7 +12,7 @@ impl Footprint {
     /// Of a model of `shape`, which is the catalog's, whose file is of kind `quant`: an estimate, to some per cent.
     ///
     /// # Panics
-    /// A shape that is no model's; a catalog has none.
+    /// A shape that no model can have; those of the catalog are checked when it is read.
     #[must_use]
     pub fn planned(shape: &Shape, quant: &str) -> Self {
         let spec = shape.spec().expect("shapes are checked where a catalog is read (bug)");

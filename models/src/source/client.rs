@@ -195,7 +195,7 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
-    /// Follows `response` and what comes after it to an answer that is no redirect.
+    /// Follows `response` and what comes after it to an answer that is not a redirect.
     fn follow_all(&mut self, mut response: Response<Body>) -> Result<Response<Body>, Fault> {
         while response.status().is_redirection() && response.status() != StatusCode::NOT_MODIFIED {
             self.follow(&response)?;

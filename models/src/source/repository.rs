@@ -98,7 +98,7 @@ fn split(name: &str) -> Option<(&str, usize, usize)> {
 /// The shards that an index names, each once.
 ///
 /// # Errors
-/// It is no index, or a name leads out of the folder.
+/// It is not an index, or a name leads out of the folder.
 pub(super) fn shards(index: &[u8]) -> Result<Vec<String>, String> {
     #[derive(serde::Deserialize)]
     struct Index {

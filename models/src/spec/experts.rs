@@ -44,7 +44,8 @@ impl Experts {
 pub enum Scoring {
     /// A softmax over all experts.
     Softmax,
-    /// The sigmoid of each. Experts are chosen by the sum of it and a bias of their own, which is no part of the weight.
+    /// The sigmoid of each. Experts are chosen by the sum of it and a bias of their own, which is not part of the
+    /// weight.
     Sigmoid,
 }
 

@@ -32,7 +32,7 @@ impl Unigram {
     /// Vocabulary, text of the unknown token, and scores.
     ///
     /// # Errors
-    /// No unknown token, a score that is no number, a text that occurs twice, spaces that are not written as `▁`.
+    /// No unknown token, a score that is not a number, a text that occurs twice, spaces that are not written as `▁`.
     pub(super) fn parts(
         self,
         path: &Path,
@@ -65,8 +65,8 @@ impl Unigram {
 }
 
 impl Scores {
-    /// The model over `entries`. An entry that is no ordinary text keeps its id and gets a text that no word holds, words
-    /// being without spaces: content never becomes it.
+    /// The model over `entries`. An entry that is not ordinary text keeps its id and gets a text that no word holds,
+    /// words being without spaces: content never becomes it.
     ///
     /// # Errors
     /// The crate's reason.

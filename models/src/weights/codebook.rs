@@ -42,7 +42,7 @@ pub(super) enum Unfit {
     NotFinite,
     /// Its scale, a number, is too large for f16.
     TooLarge(f32),
-    /// 2 to this power, times the codes' values, is no product of an f16 number and int8 numbers.
+    /// 2 to this power, times the codes' values, is not a product of an f16 number and int8 numbers.
     Power(i32),
 }
 
@@ -173,8 +173,8 @@ fn iq4_xs_scale(block: &[u8], index: usize) -> Result<f16, Unfit> {
 
 /// The scale of a group of `IQ4_XS`: `scale * (factor - 32)`, rounded to f16. `factor` has 6 bits.
 ///
-/// The relative error is at most 2^-11. A subnormal product is exact: an integer times a number of at least 2^-14 is no
-/// subnormal number, and subnormal numbers are the multiples of 2^-24 below that.
+/// The relative error is at most 2^-11. A subnormal product is exact: an integer times a number of at least 2^-14 is
+/// not a subnormal number, and subnormal numbers are the multiples of 2^-24 below that.
 fn product(scale: f16, factor: u8) -> Result<f16, Unfit> {
     // 11 bits times 6 bits: exact in f32, so rounded once.
     let product = f32::from(scale) * (f32::from(factor) - 32.0);

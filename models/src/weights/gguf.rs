@@ -58,7 +58,7 @@ impl Gguf {
     /// # Errors
     /// [`ModelError::Io`] when the system refuses; [`ModelError::Format`] naming the field or tensor that is not as a
     /// sound file has it; [`ModelError::ElementType`] for a tensor of a type that cannot be read;
-    /// [`ModelError::MissingShard`], and [`ModelError::Field`] for a file that is no part of the others.
+    /// [`ModelError::MissingShard`], and [`ModelError::Field`] for a file that is not part of the others.
     pub fn open(path: &Path) -> Result<Self> {
         let one = Self::of(MappedFile::open(path, "GGUF")?)?;
         match split::count(&one.metadata)? {
@@ -369,7 +369,8 @@ impl Header<'_> {
     }
 }
 
-/// Shape and length in bytes; `None` where a dimension is 0, a row is no whole number of blocks, or the product overflows.
+/// Shape and length in bytes; `None` where a dimension is 0, a row is not a whole number of blocks, or the product
+/// overflows.
 fn stored_size(sizes: &[u64], dtype: ElementType) -> Option<(Vec<usize>, usize)> {
     let shape: Vec<usize> = sizes.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<_>>()?;
     let elements = shape.iter().try_fold(1usize, |product, n| product.checked_mul(*n))?;

@@ -22,7 +22,8 @@ impl MappedFile {
     /// Maps `path`, which should hold a `format` ("GGUF", "safetensors": for messages only).
     ///
     /// # Errors
-    /// [`ModelError::Io`] when the system refuses; [`ModelError::Format`] when it is no regular file or has no bytes.
+    /// [`ModelError::Io`] when the system refuses; [`ModelError::Format`] when it is not a regular file or has no
+    /// bytes.
     pub(super) fn open(path: &Path, format: &'static str) -> Result<Self> {
         let io = |action| move |source| ModelError::Io { path: path.to_owned(), action, source };
         let wrong = |found: &str| ModelError::Format {

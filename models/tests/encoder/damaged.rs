@@ -101,7 +101,7 @@ fn a_folder_without_a_sound_pooling_is_refused() {
 
 #[test]
 fn tensors_that_do_not_fit() {
-    // A classifier is no embedder, and the other way round: its head would be ignored without a message.
+    // A classifier is not an embedder, and the other way round: its head would be ignored without a message.
     let folder = copy("bert-nli");
     std::fs::copy(golden("bert").join("modules.json"), folder.path().join("modules.json")).unwrap();
     std::fs::create_dir(folder.path().join("1_Pooling")).unwrap();

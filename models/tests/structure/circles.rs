@@ -126,7 +126,7 @@ impl Package {
                 let found = names.filter_map(resolved);
                 found.filter(|(path, target)| self.defines(*target, &path[path.len() - 1])).collect()
             }
-            // A re-export of a child is no use unless the file itself names the item as well.
+            // A re-export of a child does not count as a use, unless the file itself names the item as well.
             Some(alias) if one.public && child && !occurs(&alias.to_owned(), 2) => Vec::new(),
             _ => resolved(one.path.clone()).into_iter().collect(),
         }

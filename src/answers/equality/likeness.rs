@@ -101,7 +101,7 @@ pub fn most_precise<'a>(answer: &'a str, others: impl IntoIterator<Item = &'a st
     most.filter(|_| agreeing).unwrap_or(answer)
 }
 
-/// How two answers that are dates relate, each with its readings; `None` where one of them is no date.
+/// How two answers that are dates relate, each with its readings; `None` where one of them is not a date.
 fn of_dates(a: &[Date], b: &[Date]) -> Option<Likeness> {
     if a.is_empty() || b.is_empty() {
         return None;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Interval of lines where standard error is no terminal, if nothing else was printed meanwhile.
+/// Interval of lines where standard error is not a terminal, if nothing else was printed meanwhile.
 const PLAIN_EVERY: Duration = Duration::from_secs(15);
 /// Interval at which the line of a terminal is drawn again.
 const DRAW_EVERY: Duration = Duration::from_millis(200);

@@ -210,7 +210,7 @@ impl<W: Write> State<W> {
         } else if self.round == 0 {
             text.push('\n');
         }
-        // A choice is no answer of the document's agent, so its next answer is not compared with it.
+        // A choice is not an answer of the document's agent, so its next answer is not compared with it.
         let agent = call.document.filter(|_| !matches!(call.parsed, Parsed::Choice { .. }));
         let before = agent.and_then(|document| self.before.insert(document, call.parsed.clone()));
         // A verdict that was asked for together with the next round may arrive after some of that round's replies.

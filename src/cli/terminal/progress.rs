@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Interval of progress lines if standard error is not a terminal.
 const PLAIN_EVERY: Duration = Duration::from_secs(20);
 
-/// A bar of `length` steps; none where standard error is no terminal.
+/// A bar of `length` steps; none where standard error is not a terminal.
 pub(in crate::cli) fn bar(length: u64, template: &str) -> Option<ProgressBar> {
     let style = ProgressStyle::with_template(template).expect("a template of ours (bug)");
     std::io::stderr().is_terminal().then(|| ProgressBar::new(length).with_style(style))

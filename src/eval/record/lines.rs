@@ -57,7 +57,7 @@ impl Chain {
     /// The line of `content`, its hash and its end included; the next line follows this one.
     ///
     /// # Errors
-    /// Where `content` is no JSON object.
+    /// `content` is not a JSON object.
     pub fn link(&mut self, content: &impl Serialize) -> io::Result<Vec<u8>> {
         self.link_with(&serde_json::to_vec(content)?, None)
     }

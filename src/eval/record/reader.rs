@@ -52,7 +52,7 @@ impl Reader {
     /// Opens the record at `path` and reads its header.
     ///
     /// # Errors
-    /// [`MootError::Io`] where it cannot be read; [`MootError::Input`] for a file that is no record, or one of a
+    /// [`MootError::Io`] where it cannot be read; [`MootError::Input`] for a file that is not a record, or one of a
     /// newer version, for anything but a regular file, and for a line of more than [`MAX_LINE`] bytes.
     pub fn open(path: &Path) -> Result<Self> {
         Self::new(BufReader::new(files::open(path)?), path)

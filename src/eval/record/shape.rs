@@ -39,7 +39,8 @@ pub(super) enum Fault {
 /// Checks `line`.
 ///
 /// # Errors
-/// It is no JSON; a name is twice in one object; there are too many values; something else than `behind` follows the hash.
+/// It is not JSON; a name is twice in one object; there are too many values; something else than `behind` follows the
+/// hash.
 pub(super) fn check(line: &[u8], behind: Behind) -> Result<(), Fault> {
     let most = most_values(behind == Behind::NoHash);
     let left = Cell::new(most);

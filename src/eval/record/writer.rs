@@ -68,7 +68,7 @@ impl Writer {
     ///
     /// # Errors
     /// [`MootError::Usage`] where another process writes it, or where its header differs in something that can
-    /// change a number; [`MootError::Input`] for a file that is no record (it stays as it is), a newer one, one with
+    /// change a number; [`MootError::Input`] for a file that is not a record (it stays as it is), a newer one, one with
     /// a corrupt or altered line, or anything but a regular file; [`MootError::Io`] where the system refuses.
     pub fn open(path: &Path, header: &Header) -> Result<Self> {
         Self::open_for(path, header, false)
@@ -185,8 +185,8 @@ impl Writer {
         &self.finished
     }
 
-    /// Says how many questions the run is going to append. The last of them is marked as such, so that a record which lost
-    /// its end is no finished run.
+    /// Says how many questions the run is going to append. The last of them is marked as such, so that a record which
+    /// lost its end is not a finished run.
     pub fn ends_after(&mut self, questions: usize) {
         self.left = Some(questions);
     }

@@ -217,7 +217,7 @@ pub fn line(item: &Question) -> Value {
     let documents = item.documents.iter().map(|document| {
         let label = document.label.as_ref().map(|label| json!({ "kind": label.kind, "answer": label.answer }));
         let mut value = json!({ "text": document.text, "label": label });
-        // A default name, "document 3", is no title.
+        // A default name, "document 3", is not a title.
         let known = [
             ("title", &document.title),
             ("source", &document.source),

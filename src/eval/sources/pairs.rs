@@ -4,7 +4,7 @@ use super::iteration::Row;
 
 /// Fewest questions that both sources of a pair must have answered for a finding.
 const LEAST_SHARED: usize = 5;
-/// The tail probability below which a pair's agreement is no coincidence.
+/// The tail probability below which a pair's agreement is not a coincidence.
 const COINCIDENCE: f64 = 0.001;
 
 /// Two sources that answered the same questions.

@@ -26,8 +26,8 @@ impl Address {
     /// Parses `http://host:8000/v1#name`. The default path is `/v1`, the default name that of the server's only model.
     ///
     /// # Errors
-    /// [`MootError::Usage`] where it is no address of a server, or holds something that must not be in a record: a user,
-    /// a password, a query.
+    /// [`MootError::Usage`] if it is not an address of a server, or holds something that must not be in a record: a
+    /// user, a password, a query.
     pub fn parse(typed: &str) -> Result<Self> {
         let (base, model) = typed.split_once('#').map_or((typed, None), |(base, model)| (base, Some(model.trim())));
         // The typed address may hold a secret, so that the error does not repeat it.

@@ -126,7 +126,7 @@ impl Client {
     /// The JSON that a response holds.
     ///
     /// # Errors
-    /// Reading fails, it is longer than `bounds`, or it is no JSON.
+    /// Reading fails, it is longer than `bounds`, or it is not JSON.
     pub(super) fn json(&self, response: Response<Body>, bounds: Bounds) -> Attempt<Value> {
         let mut bytes = Vec::new();
         let mut reader = response.into_body().into_with_config().limit(bounds.wire()).reader();
@@ -144,7 +144,7 @@ impl Client {
         let after = response.headers().get("retry-after").and_then(|value| patience::retry_after(value.to_str().ok()?));
         // The status is enough where the body cannot be read.
         let body = read_start(response.body_mut().as_reader(), MAX_COMPLAINT).unwrap_or_default();
-        // Parsed and written again, so that the key is found also where JSON escapes hide it, in what is no UTF-8 too.
+        // Parsed and written again, so that the key is found even if JSON escapes hide it or the bytes are not UTF-8.
         let text = self.inbound.text(&body);
         let body = self.inbound.json(text.as_bytes(), values(MAX_COMPLAINT)).map_or(text, |json| json.to_string());
         Err(Fault::of_status(status, after, &body))
@@ -171,7 +171,7 @@ impl Client {
                 Err(_) if cancel.is_cancelled() => return Err(MootError::Interrupted),
                 Err(fault) => fault,
             };
-            // A server that was never reached has a wrong address, or does not run: to wait for it is no use.
+            // A server that was never reached has a wrong address, or does not run: waiting does not help.
             let reachable = self.reached.load(Ordering::Relaxed) || fault.kind != RemoteFault::Unreachable;
             let wait = self.patience.wait(fault.again, attempts, seed).filter(|_| reachable);
             let Some(wait) = wait.filter(|wait| *wait < left()) else {

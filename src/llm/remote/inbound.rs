@@ -120,7 +120,7 @@ impl Inbound {
         self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.hide_in(text))
     }
 
-    /// Bytes as text without the key; what is no UTF-8 becomes U+FFFD.
+    /// Bytes as text without the key; bytes that are not UTF-8 become U+FFFD.
     pub(super) fn text(&self, bytes: &[u8]) -> String {
         self.hide(&String::from_utf8_lossy(bytes))
     }
@@ -133,7 +133,7 @@ impl Inbound {
     /// Parses JSON of at most `most` values and takes the key out of its strings and of the names of its fields.
     ///
     /// # Errors
-    /// It is no UTF-8 or no JSON, or has more values; the server may do better the next time.
+    /// It is not UTF-8 or not JSON, or has more values; the server may do better the next time.
     pub(super) fn json(&self, bytes: &[u8], most: usize) -> Result<Value, Fault> {
         let mut value: Value = self.parse(bytes, most)?.map_err(|why| Fault::broken(format!("the reply has {why}")))?;
         self.hide_in_value(&mut value);

@@ -33,7 +33,7 @@ pub(super) struct Received {
 /// `[DONE]`: vLLM, SGLang, llama.cpp and OpenAI send the reason before it.
 ///
 /// # Errors
-/// The stream is broken off, is no UTF-8 or no JSON, is longer than `bounds`, or holds an error of the server's.
+/// The stream is broken off, is not UTF-8 or not JSON, is longer than `bounds`, or holds an error of the server's.
 pub(super) fn events(
     stream: impl BufRead,
     bounds: Bounds,
@@ -65,7 +65,7 @@ pub(super) fn events(
 /// Reads the one object of a server that does not stream.
 ///
 /// # Errors
-/// It is no UTF-8, no JSON, no reply, longer than `bounds`, or an error of the server's.
+/// It is not UTF-8, not JSON, not a reply, longer than `bounds`, or an error of the server's.
 pub(super) fn whole(body: &mut impl Read, bounds: Bounds, inbound: &Inbound) -> Result<Received, Fault> {
     let mut bytes = Vec::new();
     body.read_to_end(&mut bytes).map_err(|e| bounds.fault(e))?;

@@ -46,7 +46,7 @@ fn subject(question: &Question, value: &Value) -> Vec<String> {
 }
 
 /// Whether two subjects share a word of the question, and neither has all words of the other: "Ashby Road, Devon" and "Ashby Road,
-/// Kent", but not "Ashby Road" and "Ashby Road station". A subject without words is no namesake.
+/// Kent", but not "Ashby Road" and "Ashby Road station". A subject without words is not a namesake.
 fn are_namesakes(question: &str, [a, b]: [&[String]; 2]) -> bool {
     let asked = words(question);
     let within = |a: &[String], b: &[String]| a.iter().all(|word| b.contains(word));

@@ -34,7 +34,7 @@ pub(crate) fn is_address(name: &str) -> bool {
 /// comes from the environment.
 ///
 /// # Errors
-/// [`MootError::Usage`](crate::MootError::Usage) for an address that is none, or that holds a secret.
+/// [`MootError::Usage`](crate::MootError::Usage) for an invalid address, or one that holds a secret.
 pub fn store(address: &str, patience: Patience) -> Result<Box<dyn Store>> {
     if Table::is_one(address) {
         return Ok(Box::new(Postgres::new(Table::parse(address)?, postgresql::password_from_environment(), patience)));

@@ -56,14 +56,15 @@ pub struct Documents {
     read: u64,
     taken: u64,
     done: bool,
-    /// No document at all is no error.
+    /// No document at all is not an error.
     may_be_empty: bool,
     /// Ends the reading.
     cancel: Cancel,
 }
 
 impl Documents {
-    /// The documents of some files, until `cancel` is cancelled. With `may_be_empty` it is no error that there is none.
+    /// The documents of some files, until `cancel` is cancelled. With `may_be_empty` it is not an error that there is
+    /// none.
     pub(in crate::retrieval) fn new(entries: Vec<Entry>, may_be_empty: bool, cancel: &Cancel) -> Self {
         Self {
             entries: entries.into_iter(),

@@ -189,7 +189,7 @@ fn flowed(part: &ParsedMail<'_>, text: String) -> String {
             joined.push_str(&line[..depth]);
             joined.push_str(if depth > 0 { " " } else { "" });
         }
-        // The line above a signature is no paragraph.
+        // The line above a signature is not a paragraph.
         open = (content.ends_with(' ') && content != "-- ").then_some(depth);
         joined.push_str(if open.is_some() && deletes_space { &content[..content.len() - 1] } else { content });
     }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-/// Maximum bytes of a first row that is repeated: a longer one is no row of names.
+/// Maximum bytes of a first row that is repeated: a longer one is not a row of names.
 const MAX_ROW: usize = 200;
 
 /// Parts of a text that its format marks.

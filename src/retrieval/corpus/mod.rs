@@ -132,7 +132,7 @@ impl Corpus {
         self.entries.iter().filter(|entry| entry.content.is_none()).map(|entry| entry.path.as_path())
     }
 
-    /// The files that `keep` admits, without standard input. A part without any text is no error.
+    /// The files that `keep` admits, without standard input. A part without any text is not an error.
     #[must_use]
     pub fn part(&self, keep: impl Fn(&Path) -> bool) -> Self {
         let admitted = |entry: &&Entry| entry.content.is_none() && keep(&entry.path);

@@ -101,7 +101,7 @@ impl Lines {
 /// The title and the text of a notebook.
 ///
 /// # Errors
-/// The pair (expected, found) for a message: text that is no notebook.
+/// The pair (expected, found) for a message: text that is not a notebook.
 pub(super) fn read(file: &str, notes: &mut Notes) -> Result<(Option<String>, String), (String, String)> {
     const WHAT: &str = "a Jupyter notebook (.ipynb)";
     let bare = file.trim_start_matches('\u{feff}');

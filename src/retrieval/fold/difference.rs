@@ -58,8 +58,8 @@ fn is_trifle(a: &[Word], b: &[Word]) -> bool {
     a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.text == b.text || is_spelling(a, b))
 }
 
-/// One letter wrong, missing, too many or two exchanged, in a word that is neither a name nor a number. The first letter
-/// must be right: "legal" is no spelling of "illegal", nor "moral" of "amoral".
+/// One letter wrong, missing, too many or two exchanged, in a word that is neither a name nor a number. The first
+/// letter must be right: "legal" is not a spelling of "illegal", nor "moral" of "amoral".
 fn is_spelling(a: &Word, b: &Word) -> bool {
     let (x, y): (Vec<char>, Vec<char>) = (a.text.chars().collect(), b.text.chars().collect());
     let plain = |word: &Word, letters: &[char]| !word.capital && letters.iter().all(|c| c.is_alphabetic());

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 #[must_use]
 pub fn folded(documents: Vec<Document>) -> (Vec<Document>, Vec<String>) {
     let mut order: Vec<usize> = (0..documents.len()).collect();
-    // An excerpt of a document is a copy of it, and the document is no copy of an excerpt.
+    // An excerpt of a document is a copy of it, and the document is not a copy of an excerpt.
     order.sort_by_key(|&index| Reverse(documents[index].text.len()));
     let texts: Vec<(&str, Option<&str>)> =
         order.iter().map(|&index| (documents[index].text.as_str(), documents[index].title.as_deref())).collect();

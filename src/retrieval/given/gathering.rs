@@ -250,7 +250,7 @@ impl<'a> Gathering<'a> {
         Ok(self.given)
     }
 
-    /// A folder from which all documents without a source of their own come does not distinguish them, so it is no
+    /// A folder from which all documents without a source of their own come does not distinguish them, so it is not a
     /// source.
     fn forget_only_folder(&mut self) {
         if self.folders.len() == 1 {

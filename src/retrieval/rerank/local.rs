@@ -45,8 +45,8 @@ impl LocalReranker {
     /// events of the search.
     ///
     /// # Errors
-    /// Anything that prevents loading the named model; a model of the catalog that is no reranker; a model with other than
-    /// one label.
+    /// Anything that prevents loading the named model; a model of the catalog that is not a reranker; a model with
+    /// other than one label.
     pub fn open(name: &str, options: &RerankerOptions, progress: &mut dyn FnMut(FetchEvent)) -> Result<Self> {
         let search = source::Options { cache: source::default_cache()?, offline: options.offline };
         let (located, known) = source::locate_encoder(name, &search, progress)?;

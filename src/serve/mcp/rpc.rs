@@ -147,7 +147,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 /// Reads a message; `None` for a response, which nothing here waits for.
 ///
 /// # Errors
-/// Text that is no JSON, or no message. The id is that of the message where it can be read.
+/// Text that is not JSON, or not a message. The id is that of the message where it can be read.
 pub(super) fn read(bytes: &[u8]) -> Result<Option<Message>, Failure> {
     let Object(wire) = typed::<Object<Wire>>(bytes).map_err(|(error, path)| {
         if error.is_syntax() || error.is_eof() {
@@ -173,7 +173,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<Message>, Failure> {
     Ok(Some(Message { id, method, params: params.map(|Object(params)| params).unwrap_or_default() }))
 }
 
-/// The id of something that is no message.
+/// The id of something that is not a message.
 fn id_of(bytes: &[u8]) -> Option<Id> {
     #[derive(Deserialize)]
     struct Only {

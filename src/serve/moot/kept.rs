@@ -81,7 +81,7 @@ impl Listed {
     /// Of a question with `answers`, or of a check, recorded as `id`.
     pub(super) fn of_question(id: &str, header: &Header, record: &QuestionRecord, answers: Vec<String>) -> Self {
         let kind = Kind::of(header);
-        // ConflictScore concludes a label of the whole text, which is no answer.
+        // ConflictScore concludes a label of the whole text, which is not an answer.
         let answers = if kind == Kind::Question { answers } else { Vec::new() };
         let text = record.question.responses.first().filter(|_| kind == Kind::Check);
         let text = text.map(|text| escape::beginning(text, SHOWN));

@@ -110,7 +110,7 @@ impl Records {
     /// A record with its hashes checked.
     ///
     /// # Errors
-    /// A file that is no record, or that was altered.
+    /// A file that is not a record, or that was altered.
     pub(super) fn read(path: &Path) -> Result<(Record, Ledger)> {
         let (record, ledger) = Record::read_whole(path)?;
         ledger.check(path)?;
@@ -139,7 +139,7 @@ impl Records {
     }
 }
 
-/// The newest records of a folder. A file that is no record is left out.
+/// The newest records of a folder. A file that is not a record is left out.
 fn listed(folder: &Path) -> Result<VecDeque<Listed>> {
     let entries = std::fs::read_dir(folder).map_err(|e| MootError::io(folder, "list", e))?;
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

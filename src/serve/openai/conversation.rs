@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The messages in their order.
 ///
 /// # Errors
-/// No message, an unknown role, a part that is no text.
+/// No message, an unknown role, a part that is not text.
 pub(super) fn messages(all: &[Incoming]) -> Answer<Vec<Message>> {
     if all.is_empty() {
         return Err(Refusal::field("messages", "at least one message", "none"));

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 /// Checks before a model is loaded whether `output` could be the record of this run.
 ///
 /// # Errors
-/// [`MootError::Input`] for anything but a regular file, or a file that is no record; [`MootError::Io`] for one that cannot
-/// be written; [`MootError::Usage`] for a record of another dataset, method or settings. The models' part of the header is
-/// compared once they are known.
+/// [`MootError::Input`] for anything but a regular file, or a file that is not a record; [`MootError::Io`] for one that
+/// cannot be written; [`MootError::Usage`] for a record of another dataset, method or settings. The models' part of the
+/// header is compared once they are known.
 pub(super) fn check(output: &Path, dataset: &DatasetIdentity, method: &MethodPlan) -> Result<()> {
     outputs::check(output)?;
     if !output.exists() {
@@ -94,7 +94,8 @@ impl Watched {
         Self { path: path.to_owned(), identity: identity(path) }
     }
 
-    /// Whether it is no longer at its path. A path that cannot be inspected for another reason counts as still there.
+    /// Whether the file is no longer at its path. A path that cannot be inspected for another reason counts as still
+    /// there.
     pub(super) fn is_gone(&self) -> bool {
         let now = identity(&self.path);
         let removed = || !fs::exists(&self.path).unwrap_or(true);

@@ -77,7 +77,7 @@ fn a_format_can_be_named() {
     // A question whose only column would be taken for JSON.
     let set = load_with("\"{id}\",question\nx,A?\n", &both).unwrap();
     assert_eq!(set.questions[0].text, "A?");
-    // NQ-open by detection, people's own form by name: `answer` is no field of that.
+    // NQ-open by detection, people's own form by name: `answer` is not a field of that.
     let own = Options::default().format("questions").unwrap();
     assert_eq!(datasets::load(&fixture("nq_open.jsonl")).unwrap().format, "nq-open");
     let found = datasets::load_with(&fixture("nq_open.jsonl"), &own).unwrap_err().to_string();

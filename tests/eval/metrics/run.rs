@@ -114,7 +114,7 @@ fn extraction_by_kind_of_document() {
     let other = labelled(&[("correct", "1884")], vec![reply(0, 1, Some("1884"))]);
     is("correct-right", &[&record, &other], 0.5);
     assert_eq!(of("noise-answered", &other), None);
-    // A label of claims that cannot be read is no wrong answer.
+    // A label of claims that cannot be read is not a wrong answer.
     let mut label = reply(0, 1, None);
     (label.parsed, label.format) = (Parsed::Malformed, "claim-label".into());
     assert_eq!(of("extracted", &labelled(&[("correct", "1884")], vec![label])), None);
@@ -140,7 +140,7 @@ fn changes_between_rounds() {
             reply(2, 2, Some("1848")),
             reply(3, 2, Some("1666")),
             malformed(4, 2),
-            // The same answer in other words is no change; nor is right to right.
+            // The same answer in other words is not a change; nor is right to right.
             reply(0, 3, Some("in 1884!")),
             reply(1, 3, Some("1884")),
             reply(2, 3, Some("1848")),

@@ -15,7 +15,7 @@ use moot::transcript::{Event, QuestionRecord};
 
 /// A token of a reply, with the probabilities of the group that it belongs to.
 enum Said {
-    /// Text that is no control token.
+    /// Text that is not a control token.
     Text(&'static str),
     /// [Relevant], and P([Relevant]) of both.
     Relevant(f32),

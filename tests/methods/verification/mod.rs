@@ -40,7 +40,7 @@ fn two() -> Question {
 
 /// Models that differ, candidate-N's the N-th; the verifier's is the first. Each replies by `script` of its number and call.
 fn models(script: fn(usize, &Call) -> Result<String>) -> Roles {
-    // Models are told apart by their identities, and these by their contexts.
+    // Models are distinguished by their identities, and these by their contexts.
     let model = |number: usize| -> Box<dyn Llm> {
         Box::new(Scripted::failing(move |call| script(number, call)).with_context(100_000 + number))
     };

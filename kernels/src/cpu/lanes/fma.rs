@@ -10,7 +10,7 @@ use std::arch::x86_64::*;
 /// Sixteen lanes.
 type Quarters = [__m128; 4];
 
-/// The results of `f` for each of four registers of 128 bits. A closure is no call: every x86-64 processor has SSE2.
+/// The results of `f` for each of four registers of 128 bits. A closure is not a call: every x86-64 processor has SSE2.
 #[inline(always)]
 pub(super) fn quarters<T>(f: impl Fn(usize) -> T) -> [T; 4] {
     [f(0), f(1), f(2), f(3)]

@@ -30,7 +30,8 @@ impl Table {
     /// Reads `postgres://user@host:5432/database#table`; the table may be `schema.table`.
     ///
     /// # Errors
-    /// [`MootError::Usage`] if it is no such address, or contains a password or a query, which must not appear in a record.
+    /// [`MootError::Usage`] if it is not such an address, or contains a password or a query, which must not appear in a
+    /// record.
     pub fn parse(typed: &str) -> Result<Self> {
         // The typed text may contain a secret, so messages do not repeat it.
         let wrong = |what: &str| {

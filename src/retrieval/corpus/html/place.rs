@@ -65,7 +65,7 @@ impl Place {
                 self.position.declare(Some(position), important);
             }
             "overflow" => self.overflows.declare(Some(!matches!(value, "hidden" | "clip")), important),
-            // A height that is no length, as `auto`, has an extent.
+            // A height that is not a length, as `auto`, has an extent.
             "height" | "max-height" => self.height.declare(Some(pixels == Some(0.0)), important),
             "width" | "max-width" => self.width.declare(Some(pixels == Some(0.0)), important),
             _ => return false,

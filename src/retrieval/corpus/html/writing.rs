@@ -9,7 +9,7 @@ use crate::retrieval::text::BOM;
 
 impl Reading<'_> {
     pub(super) fn characters(&mut self, text: &str, from: usize, to: usize) {
-        // A byte-order mark counts in positions and is no text.
+        // A byte-order mark counts in positions and is not text.
         let (text, from) = match text.strip_prefix(BOM).filter(|_| from == 0) {
             Some(rest) => (rest, BOM.len_utf8()),
             None => (text, from),

@@ -159,7 +159,7 @@ fn named(names: &[Cow<'_, str>]) -> Option<String> {
 /// A part as text: UTF-8, UTF-16 by its byte-order mark, else in the character set that it declares.
 ///
 /// # Errors
-/// The first byte that is no text.
+/// The first byte that is not text.
 fn text(bytes: Vec<u8>) -> Result<String, usize> {
     match Encoding::for_bom(&bytes).filter(|(encoding, _)| *encoding != UTF_8) {
         Some((encoding, _)) => Ok(encoding.decode_with_bom_removal(&bytes).0.into_owned()),

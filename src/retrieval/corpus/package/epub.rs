@@ -21,8 +21,8 @@ const VOID: &[&str] = &[
 /// The chapters of a book.
 ///
 /// # Errors
-/// An archive that is no EPUB, that is broken or exceeds the limits. A chapter that is missing, encrypted or broken is
-/// reported in the notes.
+/// An archive that is not an EPUB, that is broken or exceeds the limits. A chapter that is missing, encrypted or broken
+/// is reported in the notes.
 pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     const WHAT: &str = "an EPUB book";
     let mut package = Package::open(bytes, WHAT)?;

@@ -27,7 +27,7 @@ const CONTENT: &str = "content.xml";
 /// The text of a document.
 ///
 /// # Errors
-/// An archive that is no OpenDocument text, that is encrypted, broken or exceeds the limits.
+/// An archive that is not an OpenDocument text, that is encrypted, broken or exceeds the limits.
 pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     const WHAT: &str = "an OpenDocument text (.odt)";
     let mut package = Package::open(bytes, WHAT)?;

@@ -21,7 +21,7 @@ const LEFT_OUT: &[&str] = &["sldNum", "dt", "ftr", "hdr", "sldImg"];
 /// The slides of a presentation.
 ///
 /// # Errors
-/// An archive that is no presentation, that is broken or exceeds the limits. A slide that is missing or broken is
+/// An archive that is not a presentation, that is broken or exceeds the limits. A slide that is missing or broken is
 /// reported in the notes.
 pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     const WHAT: &str = "a presentation (.pptx)";

@@ -24,7 +24,7 @@ const FOOTNOTES: [(&str, &str); 2] =
 /// The text of a document.
 ///
 /// # Errors
-/// An archive that is no Word document, that is broken or exceeds the limits.
+/// An archive that is not a Word document, that is broken or exceeds the limits.
 pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     const WHAT: &str = "a Word document (.docx)";
     let mut package = Package::open(bytes, WHAT)?;

@@ -64,8 +64,8 @@ const FIRST: Group = Group {
 /// The title and the text of `file`.
 ///
 /// # Errors
-/// The pair (expected, found) for a message: text that is no RTF, or nested too deep, or letters of a code page that is not
-/// known.
+/// The pair (expected, found) for a message: text that is not RTF, or nested too deep, or letters of a code page that
+/// is not known.
 pub(super) fn read(file: &[u8]) -> Result<(Fields, String), (String, String)> {
     let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file).trim_ascii_start();
     if !file.starts_with(b"{\\rtf") {

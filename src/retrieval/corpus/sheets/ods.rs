@@ -14,7 +14,7 @@ const LEFT_OUT: &[&str] = &["annotation", "frame", "custom-shape", "tracked-chan
 /// The sheets of a spreadsheet.
 ///
 /// # Errors
-/// An archive that is no spreadsheet, that is encrypted, broken or exceeds the limits.
+/// An archive that is not a spreadsheet, that is encrypted, broken or exceeds the limits.
 pub(super) fn read(bytes: Vec<u8>) -> Result<Book, Fault> {
     const WHAT: &str = "an OpenDocument spreadsheet (.ods)";
     let mut package = Package::open(bytes, WHAT)?;

@@ -36,7 +36,7 @@ const BOF: u16 = 0x0809;
 /// The sheets of a workbook.
 ///
 /// # Errors
-/// A file that is no workbook of this kind, that is encrypted, broken or exceeds the limits.
+/// A file that is not a workbook of this kind, that is encrypted, broken or exceeds the limits.
 pub(super) fn read(bytes: Vec<u8>) -> Result<Book, Fault> {
     let stream = stream(bytes)?;
     let globals = Globals::read(&stream)?;

@@ -13,8 +13,8 @@ const WORKBOOK: &str = "xl/workbook.xml";
 /// The sheets of a workbook.
 ///
 /// # Errors
-/// An archive that is no workbook, that is broken or exceeds the limits. A sheet that is missing or broken is reported
-/// in the notes.
+/// An archive that is not a workbook, that is broken or exceeds the limits. A sheet that is missing or broken is
+/// reported in the notes.
 pub(super) fn read(bytes: Vec<u8>) -> Result<Book, Fault> {
     const WHAT: &str = "a workbook (.xlsx)";
     let mut package = Package::open(bytes, WHAT)?;

@@ -164,7 +164,7 @@ fn records(sample: &[u8], delimiter: u8, quoted: bool) -> Vec<ByteRecord> {
 /// A table from its beginning.
 ///
 /// # Errors
-/// [`MootError::Io`]; [`MootError::Input`] for a file that is no text.
+/// [`MootError::Io`]; [`MootError::Input`] for a file that is not text.
 pub(super) fn open(path: &Path) -> Result<Transcoder<File>> {
     let opened = charset::transcoder(text::open(path)?).map_err(|e| MootError::io(path, "read", e))?;
     opened.map_err(|found| input(path, None, "text", found))

@@ -1,8 +1,9 @@
 //! Columns of a page: a recursive cut of its rows at gutters.
 //!
-//! A gutter is an empty strip between two columns that runs through several rows. Rows that cross it, headings and footers,
-//! end it. The page is cut at its best gutter into the rows above, the left column, the right column and the rows below, and
-//! each of these is cut again (a recursive XY cut that prefers columns). A gutter within a table is no cut (`judge`).
+//! A gutter is an empty strip between two columns that runs through several rows. Rows that cross it, headings and
+//! footers, end it. The page is cut at its best gutter into the rows above, the left column, the right column and the
+//! rows below, and each of these is cut again (a recursive XY cut that prefers columns). A gutter within a table is not
+//! a cut (`judge`).
 
 use super::glyph::Glyph;
 use super::gutter::best;
