@@ -27,7 +27,7 @@ impl Cancel {
         both
     }
 
-    /// Cancels; what is in flight ends with [`MootError::Interrupted`](crate::MootError::Interrupted).
+    /// Cancels; work in flight ends with [`MootError::Interrupted`](crate::MootError::Interrupted).
     pub fn cancel(&self) {
         self.own.store(true, Ordering::Relaxed);
     }

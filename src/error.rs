@@ -1,4 +1,4 @@
-//! The one error of this package: each variant says what was expected, what was found, and where.
+//! The one error of this package: each variant states the expected and the found value, and the place.
 
 use crate::escape::{beginning, excerpt};
 use crate::fault::RemoteFault;
@@ -35,7 +35,7 @@ pub enum MootError {
     Input {
         /// The file.
         path: PathBuf,
-        /// From 1; `None` where the whole file is meant.
+        /// From 1; `None` if the error concerns the whole file.
         line: Option<usize>,
         /// The expected content.
         expected: String,
@@ -111,10 +111,10 @@ pub enum MootError {
         /// The largest setting that would fit, one line.
         fits: String,
     },
-    /// An index of passages is not what it should be, or not what is asked of it.
+    /// An index of passages is damaged, or does not fit the request.
     #[error("{}: {}", path.display(), beginning(.wrong, 600))]
     Index {
-        /// The index's folder, or the file in it that is meant.
+        /// The index's folder, or the file in it that the error concerns.
         path: PathBuf,
         /// Expected and found, one line.
         wrong: String,
@@ -188,8 +188,8 @@ impl MootError {
         Self::Io { path: path.to_path_buf(), action, source }
     }
 
-    /// Whether the failure belongs to one question, so that it is recorded and the run goes on. Everything else would fail
-    /// the next question too, or needs the user: it ends the run, and no answer is recorded.
+    /// Whether the failure belongs to one question, so that it is recorded and the run continues. Everything else would
+    /// fail the next question too, or needs the user: it ends the run, and no answer is recorded.
     #[must_use]
     pub fn is_of_one_question(&self) -> bool {
         match self {

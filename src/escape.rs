@@ -3,7 +3,7 @@
 //! Removes characters that could control a terminal or make one line read as another: control characters (C0, C1, DEL) and
 //! with them every escape sequence; changes of writing direction; characters that cannot be seen.
 
-/// Whether `c` changes what a terminal or a reader makes of the text around it.
+/// Whether `c` changes how a terminal or a reader shows the text around it.
 fn steers(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || directs(c) || is_unseen(c)
 }

@@ -53,7 +53,7 @@ impl Lines {
         Self { blank: true, ..self }
     }
 
-    /// Notes on the character set of the file: what was assumed, and what was lost.
+    /// Notes on the character set of the file: assumptions and losses.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         self.reader.get_ref().notes()
@@ -343,7 +343,7 @@ impl Object {
         }
     }
 
-    /// An error about `field`: `expected` was not what is `found` there.
+    /// An error about `field`: `expected` there, but `found` this value.
     #[must_use]
     pub fn wrong(&self, expected: &str, field: &str, found: Option<&Value>) -> MootError {
         let found = found.map_or_else(|| "no such field".to_owned(), describe);

@@ -1,4 +1,4 @@
-//! The program: reads what was typed, does it, and says in one line what went wrong.
+//! The program: parses the arguments, runs the command, and prints an error as one line.
 
 use crate::cli::Cli;
 use crate::cli::terminal::columns::printable;

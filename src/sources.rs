@@ -167,7 +167,7 @@ pub struct WeightsIdentity {
 }
 
 impl SourceEstimate {
-    /// A number that no estimate has: what was expected, and what was found.
+    /// A number that no estimate can have: the expected and the found value.
     fn fault(&self, name: &str) -> Option<(String, String)> {
         let shares = -ROUNDING..=1.0 + ROUNDING;
         let weights = -1.0 - ROUNDING..=MOST_WEIGHT;
@@ -202,7 +202,7 @@ impl SourceWeights {
         Ok(text + "\n")
     }
 
-    /// Writes their file; what stood at `path` before is there until the new file is complete.
+    /// Writes their file; an earlier file at `path` stays until the new one is complete.
     ///
     /// # Errors
     /// A file that cannot be written.

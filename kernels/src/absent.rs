@@ -80,7 +80,7 @@ pub(crate) fn open(_: usize) -> Result<CudaDevice> {
     absent()
 }
 
-/// There is none.
+/// A graph that cannot exist: this build has no CUDA.
 pub(crate) enum Graph {}
 
 impl Graph {

@@ -59,7 +59,7 @@ fn kind(error: &MootError) -> &'static str {
     }
 }
 
-/// The field that is meant: the one that the message begins with, or the one that takes the name.
+/// The field that the error concerns: the one that the message begins with, or the one that takes the name.
 fn field(error: &MootError, message: &str) -> Option<String> {
     match error {
         MootError::UnknownName { kind: "method", .. } => Some("method.name".into()),

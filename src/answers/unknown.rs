@@ -1,4 +1,4 @@
-//! Whether a text given as an answer says that there is none: the one rule of it, in English.
+//! Recognises English texts that state that there is no answer. Every caller uses this one rule.
 //!
 //! A format's own word is "unknown". Small models use other words for it, and an answer without content must not be counted as
 //! one. "None" and "no" are answers.

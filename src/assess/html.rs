@@ -154,7 +154,7 @@ fn marked(number: usize, document: &str, ranges: &[Range<usize>]) -> String {
     let (mut html, mut at, mut anchor) = (String::new(), 0, None);
     for range in ranges {
         html.push_str(&part(at..range.start));
-        // Equal positions have one anchor; what an earlier quote marked is not repeated.
+        // Equal positions have one anchor; text that an earlier quote marked is not repeated.
         let id = if anchor == Some(range.start) { String::new() } else { format!(" id=\"d{number}-{}\"", range.start) };
         anchor = Some(range.start);
         let _ = write!(html, "<mark{id}>{}</mark>", part(at.max(range.start)..range.end));

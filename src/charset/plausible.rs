@@ -1,4 +1,4 @@
-//! Whether bytes, or what a character set makes of them, were written as text.
+//! Whether bytes, or their text in a character set, look like written text.
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
 

@@ -29,7 +29,7 @@ pub(crate) struct Transcoder<R> {
 /// The file behind `file`, which is read from its beginning. JSON and tables declare no character set.
 ///
 /// # Errors
-/// Reading fails; the inner result has what was found instead of text.
+/// Reading fails; the inner error describes the content found instead of text.
 pub(crate) fn transcoder(mut file: File) -> io::Result<Result<Transcoder<File>, String>> {
     let mut sample = Vec::new();
     (&mut file).take(SAMPLE as u64).read_to_end(&mut sample)?;

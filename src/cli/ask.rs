@@ -1,4 +1,5 @@
-//! `moot ask`: one question over the user's own documents; prints what is concluded, and with `--full` the debate as it happens.
+//! `moot ask`: one question over the user's own documents; prints the conclusion, and with `--full` the debate as it
+//! happens.
 
 use crate::cli::args::{corpus, method, model};
 use crate::cli::debate::live::Live;

@@ -30,7 +30,7 @@ pub struct Args {
     pub json: bool,
 }
 
-/// Checks the dataset and prints what was found.
+/// Checks the dataset and prints the findings.
 ///
 /// # Errors
 /// A dataset that cannot be read.

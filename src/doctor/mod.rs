@@ -63,7 +63,7 @@ pub struct GpuReport {
     pub description: String,
     /// Seconds of the self-test.
     pub seconds: f64,
-    /// Whether every op agrees with its reference; what does not is among the failed checks.
+    /// Whether every op agrees with its reference; the others are among the failed checks.
     pub passed: bool,
 }
 
@@ -177,7 +177,7 @@ impl Report {
     /// Succeeds if everything works.
     ///
     /// # Errors
-    /// [`MootError::Broken`] with what does not.
+    /// [`MootError::Broken`] with the failed checks.
     pub fn verdict(&self) -> Result<()> {
         if self.broken.is_empty() { Ok(()) } else { Err(MootError::Broken(self.broken.clone())) }
     }

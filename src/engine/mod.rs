@@ -77,7 +77,7 @@ fn states(options: &EngineOptions, rows: usize, state_bytes: usize) -> usize {
     (options.kv_memory / 2).checked_div(state_bytes).unwrap_or(0).min(most)
 }
 
-/// A handle to the engine thread; dropping it ends the thread once what is in flight is done.
+/// A handle to the engine thread; dropping it ends the thread once the requests in flight are done.
 #[derive(Debug)]
 pub struct Engine {
     model: Arc<Model>,
@@ -160,7 +160,8 @@ impl Engine {
         self.submit_all(vec![request])
     }
 
-    /// Runs the request that `make` makes of a sender of events, to its end; `on_event` receives its text as it is generated.
+    /// Builds a request from a sender of events with `make`, and runs it to its end; `on_event` receives its text as it
+    /// is generated.
     ///
     /// # Errors
     /// Those of `make`; the request's own.

@@ -30,8 +30,8 @@ pub struct Limits {
     pub share: bool,
     /// Whether draft tokens are computed.
     pub speculate: bool,
-    /// Whether prompts are computed apart from what is generated: then pages of generated tokens are not shared, and a chunk
-    /// holds tokens of one kind.
+    /// Whether prompts are computed apart from generated tokens: then pages of generated tokens are not shared, and a
+    /// chunk holds tokens of one kind.
     pub separate: bool,
 }
 

@@ -115,7 +115,7 @@ impl Sequence {
         self.pages_at_most().saturating_sub(self.page_count())
     }
 
-    /// Generated tokens: thoughts with what was appended to them, then the reply; without the prefill.
+    /// Generated tokens: thoughts with the text appended to them, then the reply; without the prefill.
     pub(super) fn generated(&self) -> Vec<u32> {
         let thoughts = &self.tokens[self.request.prompt.len()..self.prefill.start];
         [thoughts, &self.tokens[self.prefill.end..]].concat()

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How a step ended a sequence; `None` where it goes on.
+/// How a step ended a sequence; `None` if it continues.
 type Outcome = Result<Option<Finish>>;
 
 /// State of the engine thread.

@@ -156,7 +156,7 @@ fn lines_of_text(path: &Path, dataset: &Dataset) -> Result<Found> {
     Ok(answers.map(one).collect())
 }
 
-/// A question with these answers; "unknown" and the like are none.
+/// A question with these answers; "unknown" and the like do not count.
 fn concluded(texts: Vec<String>) -> QuestionRecord {
     let texts = texts.into_iter().filter(|text| !is_unknown(text));
     let answers = Level::Voted.without_repeats(texts).iter().map(|text| Answer::new(text)).collect();

@@ -1,5 +1,5 @@
-//! Questions asked of a record, for every face that shows one: which question is meant, what its outcome was, whether it was
-//! right, and which calls were made.
+//! Queries on a record, for every face that shows one: the chosen question, its outcome, whether it was right, and its
+//! calls.
 
 use crate::error::{MootError, Result};
 use crate::escape;

@@ -36,7 +36,7 @@ pub const SHOWN: &[&str] = &[
 /// Most columns of differences side by side.
 const BESIDE: usize = 3;
 
-/// Part of a dataset, by the hash of a question's id: what was chosen on one half is confirmed on the other.
+/// Part of a dataset, by the hash of a question's id: a prompt chosen on one half is confirmed on the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Half {
     /// To choose a variant on.

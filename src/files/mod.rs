@@ -1,5 +1,5 @@
-//! Files (leaf module): what is read are regular files, since reading a pipe may never return, and a device never ends; what
-//! is written appears whole ([`outputs`]).
+//! Files (leaf module). Only regular files are read: reading a pipe may never return, and a device never ends. Written
+//! files appear whole ([`outputs`]).
 
 mod lock;
 pub(crate) mod outputs;

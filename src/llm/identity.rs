@@ -148,7 +148,7 @@ impl<'a> From<&'a CallRecord> for Identity<'a> {
             about: _,
             sample: _,
             taken_from: _,
-            // The prompt's file; what was sent decides.
+            // The prompt's file is not compared: the sent text decides.
             prompt: _,
             // The constraint of the reply, and the reply.
             grammar: _,

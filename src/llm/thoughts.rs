@@ -1,6 +1,6 @@
 //! Thoughts of a model before its reply: recorded, never read as a reply.
 
-/// How thoughts begin, in every family that thinks (Qwen3, DeepSeek-R1 and what was distilled from it).
+/// How thoughts begin, in every family that thinks (Qwen3, DeepSeek-R1 and models distilled from it).
 pub(crate) const OPEN: &str = "<think>";
 /// How they end.
 pub(crate) const CLOSE: &str = "</think>";

@@ -49,7 +49,7 @@ fn build(_: &mut Values) -> Result<Box<dyn Method>> {
     Ok(Box::new(Arbitration))
 }
 
-/// An answer, and the sentences that state it, each after what is known of its document.
+/// An answer, and the sentences that state it, each after the metadata of its document.
 struct Group {
     answer: String,
     evidence: Vec<String>,

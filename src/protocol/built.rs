@@ -94,7 +94,7 @@ impl Built {
         error.map_or(Ok(record), Err)
     }
 
-    /// As [`Built::answer`]; where answering failed, the record has what was done until then, and no conclusion.
+    /// As [`Built::answer`]; if answering failed, the record has the calls until then, and no conclusion.
     pub fn record(
         &self,
         question: &Question,

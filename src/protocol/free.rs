@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Most bytes of a compiled expression.
 const COMPILED: usize = 1 << 20;
 
-/// The expression, or why it is none.
+/// The compiled expression, or the reason that it is invalid.
 pub(crate) fn compiled(expression: &str) -> Result<Regex, String> {
     let built = RegexBuilder::new(expression).size_limit(COMPILED).build();
     built.map_err(|error| error.to_string().lines().last().unwrap_or_default().trim().to_owned())

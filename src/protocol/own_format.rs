@@ -8,8 +8,8 @@ use crate::protocol::free::compiled;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// Formats whose replies give one answer, and those whose replies give several: a format of the user's stands in for one
-/// of the same kind.
+/// Formats whose replies give one answer, and those whose replies give several. A user's format may replace one of the
+/// same kind.
 const ONE: [&Format; 4] = [&ANSWER, &SHORT, &THOUGHT, &ABOUT];
 const SEVERAL: [&Format; 3] = [&ANSWERS, &LIST, &ITEMS];
 

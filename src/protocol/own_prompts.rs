@@ -222,7 +222,7 @@ pub(crate) fn text(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// The prompt called `name`; else what was expected.
+/// The prompt called `name`; else the expected names.
 fn known(name: &str, files: &Replaceable) -> std::result::Result<File, String> {
     if let Some(file) = files.get(name) {
         return Ok(*file);

@@ -197,8 +197,8 @@ impl Conclusion {
 /// A judge's verdicts on a free answer; `None` for a malformed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Judged {
-    /// It agrees with what is known to be true.
+    /// It agrees with the known truth.
     pub truthful: Option<bool>,
-    /// It says something definite about what is asked.
+    /// It says something definite about the question.
     pub informative: Option<bool>,
 }

@@ -180,7 +180,8 @@ pub struct RetrieverIdentity {
     /// The embedder of the vectors with the hash of its weights; absent for word search alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedder: Option<String>,
-    /// The reranker that orders what was found, with the hash of its weights and the number of candidates; absent without one.
+    /// The reranker that orders the results, with the hash of its weights and the number of candidates; absent without
+    /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reranker: Option<String>,
     /// "dense", "lexical", "hybrid"; with ", approximate" where a share of the vectors is read, and ", cut off" where irrelevant
@@ -188,7 +189,7 @@ pub struct RetrieverIdentity {
     pub mode: String,
 }
 
-/// A source of what is searched.
+/// A source of the searched passages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SourceCount {
     /// Its name; `None` for passages without a source.

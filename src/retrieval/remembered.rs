@@ -177,7 +177,8 @@ impl Store {
         self.pending.extend(sum);
     }
 
-    /// Writes what was put. Where it does not fit, everything before it is forgotten; more than a whole file is not kept.
+    /// Writes the entries that were put. Where it does not fit, everything before it is forgotten; more than a whole
+    /// file is not kept.
     fn flush(&mut self) {
         let pending = std::mem::take(&mut self.pending);
         if !self.closed && self.head + pending.len() as u64 <= self.limit {

@@ -16,7 +16,7 @@ pub(super) struct Refusal {
     status: StatusCode,
     /// One line that states the expected and the found value.
     message: String,
-    /// The field that is meant.
+    /// The field that the error concerns.
     param: Option<String>,
     /// Seconds after which the client may try again.
     again: Option<u32>,

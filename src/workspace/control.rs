@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub enum Phase {
     /// Models are found and loaded: nothing needs to be finished.
     Opening,
-    /// An index is built or calls are in flight: what is finished is kept, and an interruption waits for it.
+    /// An index is built or calls are in flight: finished work is kept, and an interruption waits for it.
     Working,
 }
 

@@ -1,4 +1,4 @@
-//! A recorded debate held again with a change, on what is open.
+//! A recorded debate held again with a change, on the open models and tools.
 
 use crate::error::Result;
 use crate::eval::fork::{self, Course, Fork};

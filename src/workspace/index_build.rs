@@ -98,7 +98,7 @@ impl IndexOptions {
         fill(builder, &corpus, total, embedder.as_ref(), control)
     }
 
-    /// Adds the corpus to the index; what is there does not change.
+    /// Adds the corpus to the index; existing passages do not change.
     ///
     /// # Errors
     /// As [`IndexOptions::build`].

@@ -29,7 +29,7 @@ pub struct PushReport {
 }
 
 impl PushOptions {
-    /// Fills the collection with the passages that it lacks; a stopped push goes on from there.
+    /// Fills the collection with the passages that it lacks; a stopped push resumes from there.
     ///
     /// # Errors
     /// An index without vectors; a server that fails or refuses; a collection of something else; [`MootError::Interrupted`],

@@ -264,7 +264,7 @@ fn open_models(plan: &Plan, entailment: bool, control: &Control) -> Result<Roles
     let needs = methods.iter().fold(Capabilities::default(), |needs, other| needs.or(other.row().needs.model));
     let purpose = Purpose { method: &names.join(", "), roles: &roles, needs };
     let think = methods.first().map_or(0, |method| method.settings.think);
-    // A run that goes on keeps the arithmetic of its record.
+    // A resumed run keeps the arithmetic of its record.
     let recorded = plan.batches().iter().flatten().find_map(|recording| Reader::open(&recording.output).ok());
     let recorded = recorded.map(|reader| reader.header().model.recipe.clone()).unwrap_or_default();
     start(&plan.options().by_recipe_of(&recorded), purpose, think, control)

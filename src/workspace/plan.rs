@@ -109,7 +109,8 @@ impl Plan {
         &self.batches
     }
 
-    /// Refuses what is known to fail before anything is opened; `searches` says whether there is something to search.
+    /// Refuses plans that are known to fail, before anything is opened; `searches` says whether there is something to
+    /// search.
     pub(super) fn check(&self, searches: bool) -> Result<()> {
         if self.recorded {
             return Ok(());

@@ -150,7 +150,7 @@ impl Reproduction {
         Ok(able)
     }
 
-    /// The method of each row, with what was given for all of them.
+    /// The method of each row, with the settings given for all rows.
     fn methods(&self, rows: &[&'static Row], control: &Control) -> Result<Vec<Arc<MethodPlan>>> {
         let MethodOptions { preset, prompts, source_weights, max_tokens, .. } = self.options.method.clone();
         let options = MethodOptions { preset, prompts, source_weights, max_tokens, ..MethodOptions::default() };

@@ -42,8 +42,8 @@ impl Workspace {
         Ok(Self { llm, retriever, reranker, classifier, embedder, weights, wanted, asked: None, control, plan })
     }
 
-    /// This workspace with one of its models for every role: the first whose identity `is` the one that is meant; `None` where
-    /// no model is.
+    /// This workspace with one of its models for every role: the first whose identity satisfies `is`; `None` if no
+    /// model does.
     #[must_use]
     pub fn of_model(&self, is: impl Fn(&ModelIdentity) -> bool) -> Option<Self> {
         let index = self.llm.models().position(|model| is(model.identity()))?;
@@ -115,8 +115,8 @@ impl Workspace {
         Ok((options, retriever))
     }
 
-    /// A recorded run's plan on what is open here: its method with its switches, prompts and settings. An open model that had
-    /// every role of the record has them again, whatever the roles of the workspace.
+    /// A recorded run's plan on the open models and tools: its method with its switches, prompts and settings. An open
+    /// model that had every role of the record has them again, whatever the roles of the workspace.
     ///
     /// # Errors
     /// As [`Workspace::share`]; a record of another model, or of source weights.
@@ -138,7 +138,7 @@ impl Workspace {
         Ok(shared)
     }
 
-    /// `plan` on what is open here.
+    /// `plan` on the open models and tools.
     fn on_what_is_open(&self, plan: Plan, retriever: Option<Arc<Batched>>, control: &Control) -> Result<Self> {
         for method in plan.methods() {
             let row = method.row();

@@ -21,7 +21,7 @@ use crate::workspace::run::{Recording, RunReport};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The paper's names of what is compared, and the variants of `ra-rag` that they are.
+/// The paper's names of the compared methods, and the variants of `ra-rag` for them.
 const METHODS: [(&str, &str); 6] = [
     ("Oracle WMV", "oracle"),
     ("WMV", "wmv"),

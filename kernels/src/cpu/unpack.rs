@@ -15,7 +15,7 @@ pub(super) const SMALL_CHUNK: usize = 64;
 /// processor's own prefetcher sees no reads.
 const AHEAD: usize = 16384;
 
-/// A chunk of half a panel, unpacked. Only what was written is read.
+/// A chunk of half a panel, unpacked. Only written values are read.
 #[repr(C, align(64))]
 pub(super) struct HalfPanel {
     /// `[inputs / 4][16 outputs][4 inputs]`, as stored or less their zero

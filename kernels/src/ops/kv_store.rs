@@ -2,7 +2,7 @@
 //!
 //! Keys are transposed in a page, `[pages, kv_heads, head_dim, PAGE]`, so that attention works on sixteen keys at a
 //! time without a horizontal sum; values are `[pages, kv_heads, PAGE, head_dim]`. On the CPU both are f32, or f16: rounded
-//! to the nearest, ties to even, what is beyond its range to its largest number.
+//! to the nearest, ties to even, values beyond its range to its largest number.
 
 use super::{PerDevice, f32_slice, upload};
 use crate::pages::PAGE;

@@ -236,7 +236,7 @@ fn entry() -> CatalogEntry {
     CatalogEntry { hub: vec![address(Some("m.gguf")), address(None)], size: None, sha256: None, wheels: None, ..first }
 }
 
-/// Looks for [`entry`] on `hub`: the outcome, and what is said on the way.
+/// Looks for [`entry`] on `hub`: the outcome, and the notices on the way.
 fn search(hub: &Hub, offline: bool) -> (crate::Result<(PathBuf, SourceUsed)>, Vec<FetchEvent>) {
     let options = Options { cache: hub.cache.path().join("moot"), offline };
     let mut said = vec![];

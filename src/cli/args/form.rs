@@ -1,4 +1,4 @@
-//! `--format` of what has a page: of `moot conflict` and `moot contradictions`.
+//! `--format` of commands that have a page: `moot conflict` and `moot contradictions`.
 
 use crate::error::{MootError, Result};
 use clap::ValueEnum;

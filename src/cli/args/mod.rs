@@ -1,4 +1,4 @@
-//! Arguments that several subcommands take, and what the plan makes of them.
+//! Arguments that several subcommands share, and their conversion into options of the plan.
 
 pub(super) mod again;
 pub(super) mod corpus;

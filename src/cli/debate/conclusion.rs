@@ -1,4 +1,5 @@
-//! Layout of a conclusion: the summary of many documents, answers with documents for and against each, what was withdrawn.
+//! Layout of a conclusion: the summary of many documents, answers with documents for and against each, withdrawn
+//! answers.
 
 use super::page::{CUT, FAINT, Page, hang};
 use super::view::{STRONG, WRONG};

@@ -23,7 +23,7 @@ pub struct Args {
     pub address: String,
 }
 
-/// Pushes and prints what was done.
+/// Pushes and prints the result.
 ///
 /// # Errors
 /// As [`PushOptions::push`].

@@ -65,7 +65,7 @@ struct Plan {
     total: u64,
     available: u64,
     fits: bool,
-    /// If it does not fit, what would.
+    /// If it does not fit, a setting that would.
     instead: Option<String>,
 }
 

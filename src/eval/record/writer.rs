@@ -82,7 +82,7 @@ impl Writer {
         Self::open_on(path, header, retry_errors, |file| Box::new(file))
     }
 
-    /// As [`Writer::open_for`]; everything is written to what `storage` makes of the open file.
+    /// As [`Writer::open_for`]; everything is written to the storage that `storage` makes of the open file.
     ///
     /// # Errors
     /// As [`Writer::open`].

@@ -47,7 +47,8 @@ pub(super) struct Finished {
 
 /// The model and the observer of one question in flight.
 ///
-/// A question gets no further than its stage once the run is to stop; after a failure elsewhere it goes on to its end.
+/// A question gets no further than its stage once the run is to stop; after a failure elsewhere it continues to its
+/// end.
 pub(super) struct Desk<'a> {
     work: &'a Work<'a>,
     sender: &'a Sender<(usize, Message)>,
@@ -125,7 +126,8 @@ impl<'a> Desk<'a> {
         Some((index, recorded_reply(&known.call)))
     }
 
-    /// Waits until every reply reported so far is on the disk, so that no method goes on from one that could be lost.
+    /// Waits until every reply reported so far is on the disk, so that no method continues from a reply that could be
+    /// lost.
     fn settle(&self) {
         let (settled, wait) = sync_channel(1);
         if self.send(Message::Settle(settled)).is_ok() {

@@ -18,7 +18,7 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// Adds what was built of another set.
+    /// Adds the items of another set.
     pub fn append(&mut self, other: Self) {
         self.items.extend(other.items);
         self.qualified += other.qualified;

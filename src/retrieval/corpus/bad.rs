@@ -8,7 +8,7 @@ use std::path::Path;
 #[derive(Debug, Default)]
 pub(super) struct Bad {
     count: u64,
-    /// The first of them: line, what was expected, what was found.
+    /// The first of them: line, expected value, found value.
     first: Option<(Option<usize>, String, String)>,
 }
 

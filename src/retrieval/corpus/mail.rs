@@ -1,5 +1,5 @@
 //! Mail (RFC 5322, MIME): subject, sender and date as metadata, the text of the message and of messages that it forwards, and the
-//! names of what is attached.
+//! names of attachments.
 
 use super::document::Fields;
 use super::flow::first_words;

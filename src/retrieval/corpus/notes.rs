@@ -1,4 +1,4 @@
-//! Notes on how a file was read: what of it is missing from the text, and what was assumed.
+//! Notes on how a file was read: parts missing from the text, and assumptions.
 
 use crate::escape;
 use std::fmt;

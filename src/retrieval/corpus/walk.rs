@@ -10,7 +10,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// The files of a corpus, in order, and what was skipped.
+/// The files of a corpus, in order, and the skipped ones.
 #[derive(Default)]
 pub(super) struct Listing {
     pub(super) entries: Vec<Entry>,

@@ -1,7 +1,7 @@
 //! Vectors of the unfinished segment, so that a killed build does not embed their passages again.
 //!
 //! A segment of 65,536 passages takes a slow embedder minutes to hours. Each batch is appended here as soon as it is
-//! embedded. The build that goes on reads the same passages, and takes the vectors from here as long as passages and
+//! embedded. The resumed build reads the same passages, and takes the vectors from here as long as passages and
 //! vectors are those of the journal. The file is removed once its segment is finished.
 
 use super::manifest::Dense;
@@ -73,7 +73,7 @@ impl Journal {
         Ok(vectors)
     }
 
-    /// Forgets what follows byte `end`, and goes on there.
+    /// Truncates the journal after byte `end`, and continues there.
     fn write_from(&mut self, end: u64) -> Result<()> {
         let failed = |e| MootError::io(&self.path, "write", e);
         let mut file = OpenOptions::new().write(true).open(&self.path).map_err(failed)?;

@@ -193,7 +193,7 @@ impl Comparison {
         self.least.get()
     }
 
-    /// Compares a given vector with the embedder's; what is wrong with it.
+    /// Compares a given vector with the embedder's.
     pub(crate) fn compare(&self, given: &[f32], own: &[f32]) -> std::result::Result<(), String> {
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
         let (a, b) = (dot(given, given).sqrt(), dot(own, own).sqrt());

@@ -202,7 +202,7 @@ pub(super) fn arguments<T: DeserializeOwned + Default>(bytes: &[u8]) -> Result<T
     Ok(called.params.arguments.map(|Object(arguments)| arguments).unwrap_or_default())
 }
 
-/// The value, or the error and the path of what is wrong.
+/// The value, or the error and the path of the wrong field.
 fn typed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, (serde_json::Error, String)> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {

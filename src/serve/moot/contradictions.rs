@@ -30,7 +30,7 @@ pub(in crate::serve) struct Body {
     documents: Vec<GivenDocument>,
     /// The model that reads and judges. Without one, the models of these roles as the server was started.
     model: Option<String>,
-    /// The least probability of what is reported.
+    /// The least probability of a finding.
     least: Option<f64>,
     stream: bool,
 }

@@ -1,4 +1,4 @@
-//! A question that is being answered is paused before its next stage, goes on, or is cancelled.
+//! Pauses a running question before its next stage, resumes it, or cancels it.
 
 use crate::serve::body;
 use crate::serve::refusal::{Answer, Refusal};

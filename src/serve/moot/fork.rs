@@ -1,5 +1,5 @@
-//! `/moot/v1/records/{id}/fork`: a recorded debate goes on with a change: a document struck or rewritten, or the agents told
-//! something.
+//! `/moot/v1/records/{id}/fork`: a recorded debate continues with a change: a document is removed or rewritten, or the
+//! agents receive a message.
 
 use crate::cancel::Cancel;
 use crate::eval::fork::{Change, Fork};

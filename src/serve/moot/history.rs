@@ -1,4 +1,4 @@
-//! `/moot/v1/records`: what was asked, as a list, as records, as reports.
+//! `/moot/v1/records`: earlier questions, as a list, as records, as reports.
 
 use crate::assess::{self, Answered, Assessment, Neither};
 use crate::contradictions::html;

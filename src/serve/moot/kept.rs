@@ -53,7 +53,7 @@ pub(super) struct Listed {
     /// Its name in paths.
     pub id: String,
     pub kind: Kind,
-    /// Of a check, what its text answers; empty for a run and for contradictions.
+    /// For a check, the question that its text answers; empty for a run and for contradictions.
     pub question: String,
     pub method: String,
     pub answers: Vec<String>,
@@ -122,7 +122,7 @@ pub(super) fn is_comparison(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == COMPARISON)
 }
 
-/// The record of documents that were compared with each other: what was found, and by which models.
+/// The record of documents that were compared with each other: the findings, and the models that made them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Comparison {
     /// The version of this program.
@@ -131,7 +131,7 @@ pub(super) struct Comparison {
     pub models: Vec<(String, Value)>,
     /// The embedder; `None` where pairs were found by words alone.
     pub embedder: Option<String>,
-    /// The least probability of what was reported.
+    /// The least probability of a finding.
     pub least: f64,
     pub report: Report,
     /// Lines on what was read.

@@ -1,5 +1,5 @@
-//! The records of what was asked, checked and compared: one file each, in a folder of the user's or in one that is gone when
-//! the server ends.
+//! Records of questions, checks and comparisons: one file each, in the user's folder or in one that is removed when the
+//! server ends.
 
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::{Ledger, Record};
@@ -18,7 +18,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Records that are listed, the newest ones.
 const LISTED: usize = 1000;
 
-/// The folder of records, and what is listed of it.
+/// The folder of records, and its list.
 pub(in crate::serve) struct Records {
     folder: PathBuf,
     /// Deletes a folder that was made for this process.

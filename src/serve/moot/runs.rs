@@ -89,7 +89,7 @@ struct Order {
     action: Action,
 }
 
-/// `POST /moot/v1/runs/{id}` with `{"action": "cancel"}`: what is recorded stays.
+/// `POST /moot/v1/runs/{id}` with `{"action": "cancel"}`: recorded questions stay.
 pub(super) async fn control(
     Extract(state): Extract<Arc<State>>,
     Path(id): Path<String>,

@@ -180,7 +180,7 @@ impl TemplateOptions {
     }
 }
 
-/// Refuses the first field that is asked for: its name, whether it is, what to do instead.
+/// Refuses the first requested field; each has its name, whether it is requested, and a replacement.
 fn first(asks: &[(&str, bool, &str)]) -> Answer<()> {
     match asks.iter().find(|(_, asked, _)| *asked) {
         Some((field, _, instead)) => Err(Refusal::unsupported(field, instead)),

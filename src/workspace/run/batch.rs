@@ -109,7 +109,7 @@ fn run_batch(batch: &[Recording], tools: Tools<'_>, control: &Control) -> Result
     Ok(reports)
 }
 
-/// Notes what is recorded where a run ended early.
+/// Notes how much is recorded if a run ended early.
 fn note_end(error: &MootError, batch: &[Recording], writers: &[Writer], progress: &Progress, control: &Control) {
     let outputs = batch.iter().map(|recording| recording.output.display().to_string()).collect::<Vec<_>>().join(", ");
     let done: usize = writers.iter().map(|writer| writer.finished().len()).sum();

@@ -110,7 +110,7 @@ impl Instruction {
             let read = match (opcode, pp) {
                 (0x49, 0) if *modrm == 0xc0 && vvvv == 0 => Self::Release,
                 (0x49, 3) if rm == 0 && r == 0 && vvvv == 0 => Self::Zero(tile),
-                // The sums are ModRM.reg, what is multiplied by rows ModRM.rm, by columns vvvv.
+                // ModRM.reg is the tile of sums, ModRM.rm that of rows, vvvv that of columns.
                 (0x5e, 3) if r == 0 && b == 0 && vvvv < 8 => {
                     Self::Dot { sums: tile, rows: usize::from(rm), columns: usize::from(vvvv) }
                 }

@@ -25,8 +25,8 @@ const TASK_COLUMNS: usize = 32;
 /// Multiply-adds of a task at least, if there are so many: some ten microseconds' work.
 const TASK_WORK: usize = 1 << 17;
 
-/// Carries the states of a batch's sequences over their tokens and gives what is read from them, `[tokens, outputs]`.
-/// `lens` are the tokens of each sequence, one after the other; `rows` their states, all in different slots.
+/// Carries the states of a batch's sequences over their tokens and returns the values read from them, `[tokens,
+/// outputs]`. `lens` are the tokens of each sequence, one after the other; `rows` their states, all in different slots.
 ///
 /// With `c` the convolved and SiLU-activated channels, `q` and `k` of length `1 / √key_dim` and 1, `v` the values,
 /// `rate = σ(rate)` and `decay = exp(weights.decay * softplus(step + step_bias))`, for each head:

@@ -3,7 +3,7 @@
 use crate::ops::kv_store::Slots;
 use candle_core::Tensor;
 
-/// Where keys and values are stored, and what is applied to them and to the queries before.
+/// Destination of keys and values, and the operations applied to them and to the queries before.
 #[derive(Debug, Clone, Copy)]
 pub struct RotateStore<'a> {
     /// `[tokens, head_dim / 2]`: f32 on a CUDA device, else of the type that is rotated.

@@ -25,7 +25,8 @@ pub(crate) fn save(built: &Built, folder: &Path) -> Result<()> {
     write_missing(&files, folder)
 }
 
-/// Writes the files of a benchmark that a folder does not have. A stopped run goes on with the benchmark of the same options.
+/// Writes the files of a benchmark that a folder does not have. A stopped run resumes with the benchmark of the same
+/// options.
 ///
 /// # Errors
 /// [`MootError::Input`] if the folder has the benchmark of other options.

@@ -74,7 +74,7 @@ impl Changes {
         all.into_iter().filter_map(|(setting, value)| Some((setting, value?)))
     }
 
-    /// The world with what is changed.
+    /// The world with the changed settings.
     pub(super) fn apply(&self, world: World) -> World {
         World {
             sources: self.sources.unwrap_or(world.sources),

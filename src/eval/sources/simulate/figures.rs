@@ -246,7 +246,7 @@ impl Figure {
         changes.all().map(|(setting, _)| setting).find(|setting| !self.takes.contains(setting))
     }
 
-    /// The title, with what is changed.
+    /// The title, with the changed settings.
     #[must_use]
     pub fn titled(&self, changes: &Changes) -> String {
         let changed: Vec<String> =

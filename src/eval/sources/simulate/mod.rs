@@ -164,7 +164,7 @@ impl Reader {
             }
             Document::Irrelevant => self.irrelevant,
         };
-        // One class for what is hallucinated from memory, and one a source for what is misread.
+        // One class for an answer hallucinated from memory, and one for each source that misread.
         let misread = wrong + 2 + u16::try_from(source).unwrap_or(u16::MAX / 2);
         let common = if left < world.shared { wrong + 1 } else { misread };
         let (decided, own) = if document == Document::Factual { (chance, misread) } else { (memory, common) };
