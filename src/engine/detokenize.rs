@@ -26,6 +26,7 @@ impl Detokenizer {
         let found = self.stop.iter().filter_map(|s| self.text[from(s)..].find(s.as_str()).map(|i| i + from(s))).min();
         if let Some(at) = found {
             self.text.truncate(at);
+            // Bytes behind the stop text are not part of the reply.
             self.pending.clear();
         }
         found.is_some()

@@ -47,6 +47,7 @@ pub(super) struct Draft {
 
 impl Draft {
     pub(super) fn new() -> Self {
+        // Starting shares, since forced text is accepted far more often than repeated text.
         let (grammar, lookup) = (Trust::new(0.95), Trust::new(0.6));
         Self { grammar, lookup, source: Source::Lookup, tokens: Vec::new(), computed: 0 }
     }
@@ -153,6 +154,7 @@ fn look_up(known: &[u32]) -> &[u32] {
     for run in RUNS {
         let Some(before) = known.len().checked_sub(run).filter(|&before| before > 0) else { continue };
         let newest = &known[before..];
+        // Without the last token, so that the newest tokens do not match themselves.
         if let Some(start) = known[..known.len() - 1].windows(run).rposition(|window| window == newest) {
             return &known[start + run..];
         }

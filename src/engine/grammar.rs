@@ -78,6 +78,7 @@ impl Grammars {
         let Some(eos) = self.eos else {
             return Err(refused(file, "the model's vocabulary has no end-of-turn token, so no grammar can end"));
         };
+        // Waits for the thread, or computes the tables if it did not start.
         let tables = self.tables.get_or_init(|| factory(&words(&self.model.tokenizer)?, eos));
         let factory = tables.as_ref().map_err(|reason| refused("the vocabulary", reason))?;
         let matcher = match self.cache.get(&grammar.lark) {
@@ -109,6 +110,7 @@ fn factory(words: &[Vec<u8>], eos: u32) -> Tables {
     let info = TokRxInfo::new(words.len() as u32, eos);
     let env = Arc::new(ApproximateTokEnv::new(TokTrie::from(&info, words)));
     let mut factory = ParserFactory::new_simple(&(env as _)).map_err(|e| e.to_string())?;
+    // Otherwise llguidance prints to standard error.
     factory.quiet();
     factory.limits_mut().step_lexer_fuel = MASK_FUEL;
     Ok(factory)
@@ -171,6 +173,7 @@ impl Constraint {
         let mut words = Vec::from(mask);
         words.resize(vocab.div_ceil(32), 0);
         let eos = self.model.tokenizer.eos_ids();
+        // llguidance knows one end-of-turn token, and models have several.
         if eos.iter().any(|&id| words[id as usize / 32] >> (id % 32) & 1 == 1) {
             eos.iter().for_each(|&id| words[id as usize / 32] |= 1 << (id % 32));
         }
@@ -183,6 +186,7 @@ impl Constraint {
     /// The token was not allowed.
     pub(super) fn accept(&mut self, token: u32) -> Result<bool> {
         if self.model.tokenizer.eos_ids().contains(&token) {
+            // llguidance would refuse the end-of-turn tokens that it does not know.
             return Ok(true);
         }
         self.matcher.consume_token(token).map_err(|reason| refused(&self.file, &reason))?;

@@ -196,6 +196,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        // Closing the channel ends the thread.
         self.requests = None;
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has been printed already.

@@ -85,6 +85,7 @@ fn on_gpu(
             Some(Err(error)) => next[index] = Some(Next::Failed(error)),
             None => {}
         }
+        // Also for a row whose grammar failed, so that choices match the rows of logits.
         choices.push(choice);
     }
     let tokens = sample(logits, model.tokenizer.vocab_size(), &choices, &masks).map_err(failed)?;
@@ -125,6 +126,7 @@ pub(super) fn mask(sequence: &mut Sequence, model: &Model) -> Result<Option<Vec<
     let vocab = model.tokenizer.vocab_size();
     let mut mask = match &mut sequence.constraint {
         Some(constraint) if sequence.thinking.is_none() => Some(constraint.mask(vocab)?),
+        // Thoughts are free: the grammar applies to the reply.
         _ => None,
     };
     if sequence.request.ignore_eos {

@@ -190,6 +190,7 @@ impl PrefixTree {
             }
             entry.window_holders += 1;
         } else if entry.window_holders == 0 && entry.left.is_none() {
+            // The node cannot be evicted any more, but its pages of windowed layers can.
             self.leave(node);
         }
     }
@@ -201,6 +202,8 @@ impl PrefixTree {
         let entry = &mut self.nodes[node.0];
         entry.holders = entry.holders.checked_sub(1).expect("a node is released once per retain (bug)");
         let held = entry.holders > 0;
+        // Other sequences still hold the node: its pages of windowed layers are evicted alone. Those of an unheld node
+        // are evicted with it.
         if in_window && self.drop_window(node) && held {
             self.leave(node);
         }
@@ -326,6 +329,7 @@ impl PrefixTree {
             self.window_unheld -= 1;
             self.evicted += windowed.len();
             self.put_back(PageSet { full: Box::default(), windowed });
+            // Without full layers it has no page left, and is removed.
             if self.nodes[node.0].holders == 0 {
                 self.settle(node);
             }

@@ -44,6 +44,7 @@ fn extend_by<'a>(
         if !sequence.draft.learn(index, chosen) {
             break;
         }
+        // The step has computed the keys and values of this draft token too.
         sequence.cached += 1;
     }
     Ok(None)
@@ -78,11 +79,13 @@ fn append(sequence: &mut Sequence, token: u32, model: &Model) -> Result<Option<F
     if begins && model.tokenizer.leading_space() && bytes.first() == Some(&b' ') {
         bytes.remove(0);
     }
+    // The text of an end-of-turn token is not part of the reply.
     let stopped = !ended && sequence.detokenizer.push(&bytes);
     let complete = match &mut sequence.constraint {
         Some(constraint) => constraint.accept(token)?,
         None => false,
     };
+    // Before the limit: a reply that ends with its last allowed token is complete.
     if ended || stopped || complete {
         return Ok(Some(Finish::Stop));
     }
@@ -109,6 +112,7 @@ fn append_thought(sequence: &mut Sequence, token: u32, model: &Model) -> Result<
     let spent = spent >= asked.tokens;
     let next = match (closed, over || spent) {
         (true, _) => Some((asked.after.clone(), false)),
+        // Cut by the budget, unless the model ended its turn itself.
         (false, true) => Some((asked.forced.clone(), !over)),
         (false, false) => None,
     };

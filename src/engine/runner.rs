@@ -98,6 +98,7 @@ fn pass(
     let batch = if of_prompts { batch.of_prompts() } else { batch };
     let sampling: Vec<(usize, usize)> = sampled.into_iter().map(|(sequence, rows)| (sequence, rows.count())).collect();
     let mut scores = Vec::new();
+    // A replayed step returns logits only; scoring needs hidden states.
     let replayed = if targets.is_empty() { replays.forward(&model.decoder, &batch, kv)? } else { None };
     let logits = match replayed {
         Some(logits) => logits,
@@ -153,6 +154,7 @@ fn pack<'a>(scheduler: &'a Scheduler, chunks: &[&Chunk], stats: &mut Stats) -> (
             stats.drafted_by_grammar += chunk.drafted;
         }
     }
+    // A padded batch would have a row as long as its longest chunk for each sequence.
     let longest = chunks.iter().map(|chunk| chunk.len).max().unwrap_or(0);
     stats.padding_avoided += longest * chunks.len() - packed.tokens.len();
     stats.peak_rows = stats.peak_rows.max(chunks.len());

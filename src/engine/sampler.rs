@@ -27,6 +27,7 @@ impl Sampler {
         match self.sampling {
             Sampling::Greedy => greedy(logits, mask),
             Sampling::Seeded { temperature, top_k, top_p } => {
+                // Drawn for every token, so that the generator advances alike on the CPU and on a GPU.
                 let uniform = self.uniform();
                 if top_k == 0 && top_p >= 1.0 {
                     return at_random(allowed(logits, mask), temperature, uniform);
@@ -179,6 +180,7 @@ fn weights_in_order(mut rest: Vec<Candidate>, highest: f32, temperature: f32) ->
 /// The token at `uniform` of the first of `weights` whose sum reaches `top_p` of `total`.
 fn pick(weights: &[(u32, f32)], total: f32, top_p: f32, uniform: f32) -> Option<u32> {
     let (mut nucleus, mut count) = (0.0, 0);
+    // At least one token, also with `top_p` 0.
     while count < weights.len() && (count == 0 || nucleus < top_p * total) {
         nucleus += weights[count].1;
         count += 1;
@@ -190,6 +192,7 @@ fn pick(weights: &[(u32, f32)], total: f32, top_p: f32, uniform: f32) -> Option<
             return Some(id);
         }
     }
+    // Rounding can leave a rest behind the last weight.
     weights[..count].last().map(|(id, _)| *id)
 }
 

@@ -157,6 +157,7 @@ impl Scheduler {
 
     /// Takes out running sequence `index`.
     pub(super) fn finish(&mut self, index: usize) -> Sequence {
+        // Not `swap_remove`: prompts are scheduled in the order of arrival.
         let mut sequence = self.running.remove(index);
         sequence.release(&mut self.tree);
         sequence
@@ -167,9 +168,11 @@ impl Scheduler {
         if let Some(states) = &mut self.tree.states {
             states.begin_step();
         }
+        // Before admission, which can use the pages that windows have left.
         self.running.iter_mut().for_each(|sequence| sequence.slide(&mut self.tree));
         self.admit();
         self.step += 1;
+        // After admission, since prompts of new sequences part from those of running ones.
         let partings = self.partings();
         let mut chunks = Vec::new();
         let mut room = self.limits.tokens;
@@ -188,6 +191,7 @@ impl Scheduler {
                 }
             }
         }
+        // Sequences with common pages become neighbours, so that attention reads a shared page once for all of them.
         chunks.sort_by(|a, b| a.pages.cmp(&b.pages));
         chunks
     }
@@ -227,15 +231,18 @@ impl Scheduler {
     fn admit(&mut self) {
         while self.running.len() < self.limits.rows {
             let Some(mut sequence) = self.waiting.pop_front() else { return };
+            // Sequences behind it wait too, as below.
             if !sequence.take_state(&mut self.tree) {
                 self.waiting.push_front(sequence);
                 return;
             }
             if self.limits.share {
+                // Before its pages are counted: shared pages need no memory.
                 sequence.adopt(&mut self.tree);
             }
             if !self.has_pages_for(&mut sequence) {
                 sequence.release(&mut self.tree);
+                // It adopts the pages again when it is admitted, and they must not count twice.
                 (sequence.reused, sequence.borrowed) = (0, 0);
                 // Back to the front: if short requests could overtake it, a long one might never be admitted.
                 self.waiting.push_front(sequence);
@@ -251,6 +258,7 @@ impl Scheduler {
         for claim in sequence.claims(&self.limits.groups).into_iter().flatten() {
             sequence.claim = claim;
             let all = self.running.iter().chain([&*sequence]);
+            // Claims include the pages that windows hold already, so these count as available.
             if claimed(all, &self.limits.groups, self.limits.tokens) <= self.tree.available() + self.tree.window_held()
             {
                 return true;
@@ -289,6 +297,7 @@ impl Scheduler {
         let given = self.limits.separate && start < sequence.shareable;
         let drafted = if samples && self.limits.speculate && !given { sequence.draft_tokens(rows, spare) } else { 0 };
         if !samples {
+            // An earlier draft must not count as computed in this step.
             sequence.draft.clear();
         }
         sequence.advance(len, drafted, &mut self.tree, self.limits.share);

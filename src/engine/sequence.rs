@@ -240,10 +240,12 @@ impl Sequence {
         }
         while let Some(tokens) = self.next_page().filter(|_| (self.held.len() + 1) * PAGE <= shared) {
             let Some(node) = tree.child(self.tip(), &tokens) else { return };
+            // It may have begun to fill a page for the same positions.
             let mut own = if self.own.is_empty() { PageSet::default() } else { self.own.remove(0) };
             let in_window = self.held.len() >= self.passed;
             let gives = in_window && !tree.has_window(node);
             tree.retain(node, in_window && !gives);
+            // The node has lost its pages of windowed layers, but this sequence has computed them.
             if gives {
                 tree.give_window(node, std::mem::take(&mut own.windowed));
             }
@@ -279,6 +281,7 @@ impl Sequence {
             let tokens = self.next_page().expect("cached tokens are known (bug)");
             match tree.insert(self.tip(), tokens, self.own.remove(0), self.request.group) {
                 Ok(node) => self.held.push(node),
+                // A sibling inserted an equal page: `adopt` takes it over before the next chunk.
                 Err(own) => return self.own.insert(0, own),
             }
         }
@@ -286,6 +289,7 @@ impl Sequence {
 
     /// Gives every page back: shared ones stay in the tree.
     pub(super) fn release(&mut self, tree: &mut PrefixTree) {
+        // Descendants first, as `PrefixTree::release` requires.
         for (index, node) in self.held.drain(..).enumerate().rev() {
             tree.release(node, index >= self.passed);
         }

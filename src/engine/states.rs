@@ -69,6 +69,7 @@ impl<N: Copy + Ord> States<N> {
         if let Some(slot) = self.free.pop() {
             return Some(slot);
         }
+        // The step under way still writes or reads the others, or a sequence will begin from them.
         let unused = self.kept.iter().filter(|(_, kept)| kept.pins == 0 && kept.used < self.step);
         let oldest = unused.min_by_key(|(_, kept)| kept.used).map(|(node, _)| *node)?;
         self.counts.evicted += 1;

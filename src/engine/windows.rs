@@ -36,6 +36,7 @@ impl Sequence {
             }
         }
         if last <= self.cached {
+            // Nothing to gain: the pages that the present window reaches stay.
             return 0;
         }
         self.pass(groups.first_reached(last), tree);

@@ -33,6 +33,7 @@ impl Worker {
     /// Runs until the engine's handle is dropped and every request is answered.
     pub(super) fn serve(mut self, requests: &Receiver<Vec<Request>>) {
         while self.receive(requests) {
+            // Before the step, so that waiting requests get the rows and pages of cancelled ones.
             self.drop_cancelled();
             self.step();
         }
@@ -59,6 +60,7 @@ impl Worker {
             match requests.try_recv() {
                 Ok(requests) => requests.into_iter().for_each(|request| self.accept(request)),
                 Err(TryRecvError::Empty) => return true,
+                // The handle is dropped: requests in flight are still answered.
                 Err(TryRecvError::Disconnected) => return !self.scheduler.is_idle(),
             }
         }
@@ -104,6 +106,7 @@ impl Worker {
         if chunks.is_empty() {
             return Ok(None);
         }
+        // A copy, so that the lock is not held while the step is computed.
         let mut stats = self.stats();
         let (model, scheduler, memory) = (&self.model, &self.scheduler, (&self.kv, &mut self.replays));
         let step = if model.decoder.is_on_cpu() {
@@ -170,6 +173,7 @@ impl Worker {
         }
         self.count_pages();
         self.count_borrowed(&ended);
+        // They were collected from the last one: events go out in the order of the sequences.
         for (sequence, outcome) in ended.into_iter().rev() {
             match outcome {
                 Ok(finish) => complete(sequence, finish),
