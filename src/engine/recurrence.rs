@@ -152,12 +152,14 @@ impl Partings {
         let mut waits = vec![false; running.len()];
         let prefills = |index: &usize| running[*index].pending() > 1;
         for a in (0..running.len()).filter(prefills) {
+            // A copy where they part lets the waiting sequence begin there.
             for other in waiting.clone() {
                 parts[a].insert(running[a].common(other));
             }
             for b in (a + 1..running.len()).filter(prefills) {
                 let common = running[a].common(&running[b]);
                 let (behind, ahead) = if running[b].cached > running[a].cached { (a, b) } else { (b, a) };
+                // The one ahead still computes a part of their common beginning.
                 if running[ahead].cached < common {
                     waits[behind] = true;
                     parts[ahead].insert(common);

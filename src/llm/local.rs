@@ -176,6 +176,7 @@ impl Llm for Local {
 
     /// Tokenises only what could be too long: a token has at least one byte.
     fn fits(&self, call: &Call) -> Result<()> {
+        // Room for the text that a template adds to the call.
         const TEMPLATE: usize = 4096;
         let limits = self.engine.limits();
         let most = call.bytes().saturating_add(call.max_tokens).saturating_add(call.think).saturating_add(TEMPLATE);
@@ -215,6 +216,7 @@ impl Llm for Local {
         // The loop below ends when the last request has dropped its sender.
         drop(events);
         let refused = results.iter().any(Option::is_some);
+        // A refused call ends such a stage before anything is computed.
         if !(refused && on_failure == OnFailure::Cancel) {
             // Submitted together, so that a stage runs in the same steps and shares its common prefix.
             if let Err(error) = self.engine.submit_all(requests) {

@@ -122,7 +122,9 @@ impl Replicas {
             let at = match self.choose(&tried) {
                 Ok(at) => at,
                 Err(wait) => {
+                    // The wait is 0 if a healthy server was tried already; without a pause this loop would spin.
                     crate::llm::remote::patience::sleep(wait.max(Duration::from_millis(50)), &call.cancel)?;
+                    // All servers have been tried or are left alone: a second try is allowed.
                     tried.clear();
                     continue;
                 }

@@ -47,6 +47,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
 fn named(state: &State, headers: &HeaderMap) -> Result<(), Refusal> {
     let host = text(headers, HOST).unwrap_or_default();
     let name = without_port(host).trim_matches(['[', ']']).to_ascii_lowercase();
+    // Rebinding needs a name, so an address is safe.
     let known = name.parse::<IpAddr>().is_ok() || name == "localhost" || state.names.contains(&name);
     if known {
         return Ok(());
@@ -70,6 +71,7 @@ fn without_port(host: &str) -> &str {
 
 /// A request of a page must come from a page of this server.
 fn same_origin(headers: &HeaderMap) -> Result<(), Refusal> {
+    // Clients other than browsers send no `Origin`.
     let (Some(origin), host) = (text(headers, ORIGIN), text(headers, HOST).unwrap_or_default()) else { return Ok(()) };
     let own = origin.split_once("://").is_some_and(|(_, name)| name.eq_ignore_ascii_case(host));
     if own {

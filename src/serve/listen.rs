@@ -41,7 +41,9 @@ pub(super) async fn serve(listener: TcpListener, app: Router, stop: Arc<AtomicBo
             }
             Err(_) => continue,
         };
+        // Over the limit a connection is closed at once.
         let Ok(permit) = connections.clone().try_acquire_owned() else { continue };
+        // Events are small, and must not wait for the acknowledgement of earlier ones.
         let _ = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(READS));
@@ -58,10 +60,12 @@ pub(super) async fn serve(listener: TcpListener, app: Router, stop: Arc<AtomicBo
             drop(permit);
         });
     }
+    // New connections are refused from here on.
     drop(listener);
     let mut ended = std::pin::pin!(draining.shutdown());
     if timeout(DRAIN, &mut ended).await.is_err() {
         cancel();
+        // Cancelled requests get as much time again to send their last message.
         let _ = timeout(DRAIN, ended).await;
     }
 }

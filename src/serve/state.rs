@@ -117,17 +117,20 @@ pub(super) async fn run<T: Send + 'static>(
     state: Arc<State>,
     work: impl FnOnce(&State, &Cancel) -> Answer<T> + Send + 'static,
 ) -> Answer<T> {
+    // Before the wait for a slot: clients learn at once that the models are being loaded.
     state.workspace()?;
     let permit = slot(&state).await?;
     let cancel = state.cancel.child();
     let (mut leave, _timer) = (Leave::new(&cancel), end_after(state.limits.seconds, &cancel));
     let done = tokio::task::spawn_blocking(move || {
+        // Held until the work has ended, even if the client has left.
         let _permit = permit;
         let done = work(&state, &cancel);
         count_cancelled(&state, &cancel);
         done
     });
     let done = done.await;
+    // Not reached if the client leaves: this future is dropped then, and `leave` cancels the work.
     leave.done();
     done.unwrap_or_else(|panic| {
         Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the request's thread ended: {panic} (bug)")))
@@ -139,12 +142,14 @@ pub(super) async fn run_streamed(
     state: Arc<State>,
     work: impl FnOnce(&State, &Cancel, &Events) -> Answer<()> + Send + 'static,
 ) -> Answer {
+    // As in `run`: before the wait for a slot.
     state.workspace()?;
     let permit = slot(&state).await?;
     let cancel = state.cancel.child();
     let (events, response) = stream::events(&cancel, end_after(state.limits.seconds, &cancel));
     tokio::task::spawn_blocking(move || {
         let _permit = permit;
+        // A panic too must reach the client as the last event.
         let done = catch_unwind(AssertUnwindSafe(|| work(&state, &cancel, &events)));
         let bug = |_| Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the request's thread ended (bug)"));
         if let Err(refusal) = done.unwrap_or_else(bug) {

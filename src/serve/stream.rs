@@ -77,6 +77,7 @@ impl axum::body::HttpBody for Stream {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let next = self.events.poll_recv(cx);
         match &next {
+            // All writers are gone: the work has ended by itself.
             Poll::Ready(None) => self.leave.done(),
             Poll::Ready(Some(bytes)) => drop(self.unread.fetch_sub(bytes.len(), Ordering::Relaxed)),
             Poll::Pending => {}

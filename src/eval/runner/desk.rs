@@ -161,6 +161,7 @@ impl Layer for Desk<'_> {
             taken += 1;
             Some(reply)
         });
+        // If every reply came from the journal, none can be lost.
         if taken < calls.len() {
             self.settle();
         }

@@ -60,6 +60,7 @@ pub fn run_all(
         let left = run.questions.iter().enumerate().filter(|(_, q)| !writer.finished().contains(&q.id));
         let before = jobs.len();
         jobs.extend(left.map(|(number, question)| Job { number, run: index, question }));
+        // The line of the last of these questions marks the end of the run.
         writer.ends_after(jobs.len() - before);
         let done = run.questions.len() - (jobs.len() - before);
         states.push(Progress { total: run.questions.len(), done, before: done, ..Progress::default() });
@@ -74,6 +75,7 @@ pub fn run_all(
             let (sender, works, jobs, next) = (sender.clone(), &works, &jobs, &next);
             move || answer_all(works, jobs, next, &sender)
         })?;
+        // Otherwise the receiver would never see that all workers have ended.
         drop(sender);
         record_all(&receiver, &works, writers, &mut states, progress)
     })?;
@@ -114,6 +116,7 @@ fn record_all(
     let start = Instant::now();
     let mut failure = None;
     loop {
+        // Returns without a message too, so that the elapsed time is shown.
         let received = receiver.recv_timeout(TICK);
         for (state, work) in states.iter_mut().zip(works) {
             state.elapsed = start.elapsed();
@@ -132,6 +135,7 @@ fn record_all(
                 failure.get_or_insert(error);
             }
         }
+        // After the write: `Message::Settle` is answered when everything before it is on the disk.
         for (_, message) in messages {
             match message {
                 Message::Failed(error) => drop(failure.get_or_insert(error)),

@@ -136,6 +136,7 @@ impl Client {
 
     /// A response of success; otherwise the server's message as an error.
     fn check(&self, mut response: Response<Body>) -> Attempt<Response<Body>> {
+        // Also by a refusal: such a server runs, and is worth waiting for.
         self.reached.store(true, Ordering::Relaxed);
         let status = response.status();
         if status.is_success() {
@@ -174,6 +175,7 @@ impl Client {
             // A server that was never reached has a wrong address, or does not run: waiting does not help.
             let reachable = self.reached.load(Ordering::Relaxed) || fault.kind != RemoteFault::Unreachable;
             let wait = self.patience.wait(fault.again, attempts, seed).filter(|_| reachable);
+            // No wait begins that would outlast the time of the call.
             let Some(wait) = wait.filter(|wait| *wait < left()) else {
                 let late = wait.is_some() || left().is_zero();
                 return Err(self.error(what, &fault, attempts, late));

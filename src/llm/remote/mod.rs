@@ -144,6 +144,7 @@ impl Remote {
             return Err(refused("nothing is to be generated and nothing scored".into()));
         }
         let _admission = self.client.enter(&stage.cancel)?;
+        // The time of a call begins with its admission, not in the queue.
         let ends = self.client.deadline();
         if self.dialect == Dialect::Moot {
             return calls::answer(&self.client, &self.model, call, stage, ends);
@@ -308,6 +309,7 @@ impl Llm for Remote {
                 let (sender, stage, next) = (sender.clone(), &stage, &next);
                 move || self.work(calls, next, stage, &sender)
             });
+            // The loop below ends when the last worker has dropped its sender.
             drop(sender);
             if let (Err(error), Some(first)) = (started, results.first_mut()) {
                 *first = Some(Err(error));

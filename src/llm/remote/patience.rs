@@ -177,6 +177,7 @@ impl Gate {
         let mut state = self.lock();
         while state.free == 0 {
             go_on(cancel)?;
+            // With a timeout, since a cancellation does not notify `changed`.
             state = self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
         }
         state.free -= 1;
@@ -193,11 +194,13 @@ impl Gate {
         loop {
             let state = self.lock();
             let opens = state.closed_until + state.spread.mul_f64(drawn);
+            // Released while waiting, so that other calls can pass or close the gate.
             drop(state);
             let left = opens.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return go_on(cancel);
             }
+            // Checked again afterwards: the gate may be closed for longer by then.
             sleep(left, cancel)?;
         }
     }

@@ -93,8 +93,10 @@ impl Builder {
     /// [`MootError::Index`] if there is none or another embedder made it; [`MootError::Usage`] if another process builds
     /// it.
     pub fn open(dir: &Path, embedder: Option<&dyn Embedder>, limits: Limits) -> Result<Self> {
+        // Before the lock, which would create a file in a folder that is not an index.
         Manifest::read(dir)?;
         let lock = lock(dir)?;
+        // Again under the lock: another process may have changed it meanwhile.
         let manifest = Manifest::read(dir)?;
         match (embedder, &manifest.dense) {
             (Some(embedder), dense) => check(dir, dense.as_ref(), embedder)?,
@@ -213,6 +215,7 @@ impl Builder {
             }
             self.manifest.inputs = Some(inputs::write(&self.dir, &self.manifest, &all)?);
         }
+        // The one write that ends the build: until then it counts as stopped.
         self.manifest.write(&self.dir)?;
         self.sweep();
         Ok(())
@@ -301,6 +304,7 @@ impl Builder {
             });
             match embedded {
                 Ok((batch, vectors)) => {
+                    // Only the last batch is shorter.
                     more = batch.len() == room;
                     self.push(&mut writer, &batch, &vectors)?;
                     stopped = observe(&BuildProgress::Indexed(*done + writer.count()));
@@ -345,6 +349,7 @@ impl Builder {
         // Cluster again when exact search over the new vectors begins to cost more than the lists.
         let fresh = passages - grouped;
         let worth = passages >= self.limits.group_from && fresh > (grouped / 8).max(self.limits.group_from / 4);
+        // The lists hold passage numbers as u32.
         if self.manifest.dense.is_none() || !worth || u32::try_from(passages).is_err() {
             return Ok(());
         }
@@ -355,6 +360,7 @@ impl Builder {
             segment.files.remove(VECTORS);
         }
         self.manifest.write(&self.dir)?;
+        // Its mapped files are among those that are swept.
         drop(index);
         self.sweep();
         Ok(())
@@ -375,6 +381,7 @@ impl Builder {
             let _ = fs::remove_file(self.dir.join(MANIFEST));
             let _ = fs::remove_dir_all(self.dir.join("segments"));
             let _ = fs::remove_file(self.dir.join("lock"));
+            // Fails, as intended, if the folder holds anything else.
             let _ = fs::remove_dir(&self.dir);
         }
         Ok(())

@@ -63,6 +63,7 @@ pub(super) fn in_folder(
     write: impl FnOnce(&Path) -> Result<BTreeMap<String, FileSum>>,
 ) -> Result<BTreeMap<String, FileSum>> {
     let folder = dir.join(format!("building-{name}"));
+    // A killed build may have left it.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|e| MootError::io(&folder, "create", e))?;
     let files = write(&folder).inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
@@ -70,6 +71,7 @@ pub(super) fn in_folder(
         let _ = folder.sync_all();
     }
     let target = dir.join(name);
+    // No manifest names it yet: it is left from a kill after the rename.
     let _ = fs::remove_dir_all(&target);
     files::rename(&folder, &target)?;
     Ok(files)
@@ -123,6 +125,7 @@ fn train(index: &Index, dense: &Dense, lists: usize, memory: usize) -> Result<Ce
     let count = (lists * SAMPLE).min(room).max(lists).min(passages);
     let mut random = ChaCha8Rng::seed_from_u64(lists as u64);
     let mut chosen = index::sample(&mut random, passages, count).into_vec();
+    // In storage order, so that the vectors are read from the disk sequentially.
     chosen.sort_unstable();
     let sample = gather(index, dense, &chosen)?;
     // The sample is in the order of passages, so its first rows would all come from one document.
@@ -132,6 +135,7 @@ fn train(index: &Index, dense: &Dense, lists: usize, memory: usize) -> Result<Ce
         let nearest = nearest_of_all(&Centroids::new(&values, dimension), &sample)?;
         let mut counts = vec![0_usize; lists];
         let mut sums = vec![0.0_f32; lists * dimension];
+        // Summed in the order of rows, so that the centroids do not depend on the number of threads.
         for (row, list) in sample.chunks_exact(dimension).zip(&nearest) {
             let list = *list as usize;
             counts[list] += 1;

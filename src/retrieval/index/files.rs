@@ -140,6 +140,7 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> Result<()> {
     let fresh = path.with_extension("new");
     let mut file = HashedFile::create(fresh.clone())?;
     file.write(content)?;
+    // Synced before the rename: after a power failure `path` has the old or the new content, never a part.
     file.finish()?;
     rename(&fresh, path)
 }

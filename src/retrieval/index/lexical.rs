@@ -60,6 +60,7 @@ impl Writer {
     pub(super) fn new(path: &Path) -> Result<Self> {
         let directory = RamDirectory::create();
         let (schema, text) = schema();
+        // No field is stored, so there is nothing to compress on a thread of its own.
         let settings = IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };
         let builder = Index::builder().schema(schema).settings(settings).tokenizers(tokenizers());
         let writer = builder.single_segment_index_writer(directory.clone(), TABLES).map_err(|e| failed(path, &e))?;

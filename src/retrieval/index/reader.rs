@@ -151,6 +151,7 @@ impl Index {
         if let Some(columns) = self.columns.get() {
             return Ok(columns);
         }
+        // Not inside `get_or_init`, because reading can fail; two threads may both read.
         let columns = Columns::read(&self.segments)?;
         Ok(self.columns.get_or_init(|| columns))
     }

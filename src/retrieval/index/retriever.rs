@@ -214,12 +214,14 @@ impl IndexRetriever {
             }
         };
         groups.retain(|group| !group.is_empty());
+        // The lists come from a hash map, in no fixed order.
         groups.sort_by(|a, b| b[0].1.total_cmp(&a[0].1).then(a[0].0.cmp(&b[0].0)));
         Ok(Found { groups, cosines })
     }
 
     /// The hits selected from the candidates, and whether more candidates could give more hits.
     fn select(&self, query: &str, found: Found, wanted: &Wanted, asked: usize) -> Result<(Vec<Hit>, bool)> {
+        // A list of that length was cut off, so there may be more candidates.
         let more = found.groups.iter().any(|group| group.len() >= asked);
         let mut best: Ranked = found.groups.into_iter().flatten().collect();
         best.sort_by(|(i, a), (j, b)| b.total_cmp(a).then(i.cmp(j)));
@@ -332,6 +334,7 @@ fn fuse(lists: &[Ranked], constant: f32, top: usize) -> Ranked {
         }
     }
     let mut best = Best::new(top);
+    // The order of the hash map does not matter: `Best` breaks ties by the lowest number.
     scores.into_iter().for_each(|(id, score)| best.push(score, id));
     best.into_sorted()
 }

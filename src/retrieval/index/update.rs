@@ -66,12 +66,14 @@ impl Plan {
             let (mut others, mut stays) = (Vec::new(), number < grouped || entry.passages >= small);
             for id in first..first + entry.passages {
                 if id % BATCH as u64 == 0 {
+                    // An observer can end the update here.
                     observe(&BuildProgress::Indexed(0))?;
                 }
                 let passage = index.passage(id)?;
                 if affected.contains(passage.origin.file.as_str()) {
                     stays = false;
                     *plan.texts.entry(in_file(&passage)).or_default() += 1;
+                    // Equal texts have equal vectors, so one passage stands for all.
                     plan.vectors.entry(hash(&[&full_text(&passage)])).or_insert(id);
                 } else {
                     others.push(id);

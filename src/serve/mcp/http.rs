@@ -58,6 +58,7 @@ pub(super) async fn answer(state: Arc<State>, calls: Arc<Calls>, request: Reques
     let (bytes, turn) = body::bytes(&state, request).await?;
     let accepted = || StatusCode::ACCEPTED.into_response();
     let Some(message) = rpc::read(&bytes)? else { return Ok(accepted()) };
+    // The body is read: another large one need not wait for the call.
     drop(turn);
     let begins = message.method == "initialize";
     let revision = Revision::of(&message, Some(&headers))?;
@@ -112,6 +113,7 @@ async fn called(
         return Ok(Json(response).into_response());
     }
     let (events, mut response) = stream::events(&cancel, timer);
+    // Otherwise nginx collects events before it sends them on.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     let told = events.clone();
     let sink = progress::sink(call.progress.clone(), &cancel, move |value| told.data(value));
