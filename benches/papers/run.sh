@@ -40,9 +40,22 @@ figure3() { table figure3 madam-rag-figure-3 ramdocs=ram100.jsonl --reuse $debat
 figure4a() { table figure4 madam-rag-figure-4a imbalance=imbalance.jsonl; }
 figure4b() { table figure4 madam-rag-figure-4b misinfo=misinfo.jsonl; }
 
-for step in ${STEPS:-debate qacc corpus figure3 figure4a figure4b}; do
+# One page of the records that are there. Each is compared with the first one of its dataset, so MADAM-RAG, naive RAG
+# and majority vote are listed first.
+report() {
+  local record all=()
+  shopt -s nullglob
+  for record in records/madam-rag.ramdocs.madam-rag.*.jsonl records/drag.hotpotqa.naive-rag.*.jsonl \
+    qacc/majority-vote.*.jsonl figure4/*.madam-rag.*.jsonl {records,figure3,figure4,qacc}/*.jsonl; do
+    [[ " ${all[*]} " == *" $record "* ]] || all+=("$record")
+  done
+  shopt -u nullglob
+  moot report "${all[@]}" --title "The papers' methods, Qwen2.5-Coder-1.5B" -o papers.html
+}
+
+for step in ${STEPS:-debate qacc corpus figure3 figure4a figure4b report}; do
   case $step in
-    debate | qacc | corpus | figure3 | figure4a | figure4b) $step ;;
-    *) echo "STEPS: $step is none of debate, qacc, corpus, figure3, figure4a, figure4b" >&2 && exit 2 ;;
+    debate | qacc | corpus | figure3 | figure4a | figure4b | report) $step ;;
+    *) echo "STEPS: $step is none of debate, qacc, corpus, figure3, figure4a, figure4b, report" >&2 && exit 2 ;;
   esac
 done
