@@ -17,7 +17,7 @@ use serde_json::json;
 
 const REPORT: File = prompt_file!("conflict_report/report.jinja");
 
-/// Tokens of a report: three paragraphs.
+/// Tokens of a report: three paragraphs. The paper names no limit, and its code is not published.
 const REPORT_TOKENS: usize = 512;
 
 /// Claims of a report at most.
@@ -50,7 +50,7 @@ An empty report is malformed.",
         LABEL_WEIGHTS,
     ],
     presets: &[TUNED],
-    max_tokens: 128,
+    max_tokens: REPORT_TOKENS,
     needs: Needs { entailment: true, ..Needs::DOCUMENTS },
     build,
 };

@@ -43,7 +43,8 @@ pub static ROW: Row = Row {
     roles: &[decomposer::ROLE, settings::ROLE],
     switches: &[CLAIMS_SWITCH, MOST, PER_DOCUMENT, LABELS, LABEL_WEIGHTS, CERTAIN, ORDER, QUOTES, TOGETHER_SWITCH, REASONS],
     presets: &[TUNED],
-    max_tokens: 128,
+    // The paper names no limit, and its code is not published: as conflict-report, whose text is the longest.
+    max_tokens: 512,
     needs: Needs { entailment: true, ..Needs::PASSAGES },
     build,
 };

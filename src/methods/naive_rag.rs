@@ -26,7 +26,8 @@ A malformed reply leaves no answer. Where nothing is found, the reader answers f
     roles: &["reader"],
     switches: &[TOP],
     presets: &[],
-    max_tokens: 128,
+    // Of DRAG's code; the paper names no limit.
+    max_tokens: 256,
     needs: Needs::PASSAGES,
     build,
 };

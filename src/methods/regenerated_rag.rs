@@ -54,7 +54,8 @@ A malformed second reply leaves the first answer, which is recorded as a fallbac
         LABEL_WEIGHTS,
     ],
     presets: &[TUNED],
-    max_tokens: 128,
+    // The paper names no limit, and its code is not published: as conflict-report, whose text is the longest.
+    max_tokens: 512,
     needs: Needs { entailment: true, ..Needs::DOCUMENTS },
     build,
 };

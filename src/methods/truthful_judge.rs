@@ -36,7 +36,8 @@ The conclusion lists the qualities found. A malformed verdict is none. A questio
     roles: &[ROLE],
     switches: &[],
     presets: &[],
-    max_tokens: 128,
+    // The paper names no limit, and its code is not published: as conflict-report, whose text is the longest.
+    max_tokens: 512,
     needs: Needs::NOTHING,
     build,
 };

@@ -68,6 +68,7 @@ pub struct Row {
     /// Its named settings.
     pub presets: &'static [Preset],
     /// Tokens of a reply at most, where neither the user nor the call names a number: the paper's, or its reference code's.
+    /// Where neither has one, 128, or more where a paper's longest text needs more.
     pub max_tokens: usize,
     /// Its requirements.
     pub needs: Needs,

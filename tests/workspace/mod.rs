@@ -67,6 +67,8 @@ fn a_method_has_its_paper_s_tokens_unless_others_are_given() {
     let tokens = |method: Value| plan(json!({ "method": method })).unwrap().method().settings.max_tokens;
     assert_eq!((tokens(json!({})), tokens(json!({ "name": "drag" }))), (128, 256));
     assert_eq!(tokens(json!({ "name": "drag", "max_tokens": 128 })), 128);
+    let of = |name: &str| tokens(json!({ "name": name }));
+    assert_eq!((of("naive-rag"), of("conflict-report"), of("regenerated-rag")), (256, 512, 512));
 }
 
 /// A text by hand is labelled with the preset `tuned`, unless another one is given.
