@@ -64,13 +64,17 @@ fn a_changed_preset_is_shown_as_changed() {
     let mut header = record("a.jsonl", &[("1", "yes")]).header;
     (header.method, header.preset) = ("madam-rag".into(), Some("every-answer".into()));
     let (row, preset) = methods::preset("every-answer").unwrap();
-    for (typed, shown) in
-        [(&[][..], "madam-rag, preset every-answer"), (&[("rounds", "2")], "madam-rag, preset every-answer, changed")]
-    {
+    for (typed, shown) in [
+        (&[][..], "madam-rag, preset every-answer, wording tuned"),
+        (&[("rounds", "2")], "madam-rag, preset every-answer, changed, wording tuned"),
+        (&[("wording", "paper")], "madam-rag, preset every-answer, changed"),
+    ] {
         header.switches = row.build_preset(preset, &crate::methods::typed(typed)).unwrap().values.json();
         assert_eq!(header.shown_method(), shown);
     }
-    // Without a preset the table says that the prompts are not the paper's.
+    // The table says that the prompts are not the paper's, by the preset's name where that is `tuned`.
+    (header.preset, header.switches["wording"]) = (Some("tuned".into()), "tuned".into());
+    assert!(header.shown_method().starts_with("madam-rag, preset tuned") && !header.shown_method().contains("wording"));
     header.preset = None;
     for (wording, shown) in [("tuned", "madam-rag, wording tuned"), ("paper", "madam-rag")] {
         header.switches["wording"] = wording.into();

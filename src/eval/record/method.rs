@@ -109,17 +109,19 @@ fn as_typed(switches: &Value) -> Typed {
 
 impl Header {
     /// The method as tables show it: its label where it has one, else its name; and the preset that it was built from, with
-    /// `changed` where its switches are not the preset's of today. Without a preset, `wording tuned` where the prompts are not
-    /// the paper's.
+    /// `changed` where its switches are not the preset's of today. Then `wording tuned` where the prompts are not the
+    /// paper's, unless the preset's name says so.
     #[must_use]
     pub fn shown_method(&self) -> String {
-        let name = self.label.as_ref().unwrap_or(&self.method);
-        let Some(preset) = &self.preset else {
-            let tuned = self.switches["wording"] == "tuned";
-            return format!("{name}{}", if tuned { ", wording tuned" } else { "" });
-        };
-        let changed = self.differs_from(preset).unwrap_or(false);
-        format!("{name}, preset {preset}{}", if changed { ", changed" } else { "" })
+        let mut shown = self.label.as_ref().unwrap_or(&self.method).clone();
+        if let Some(preset) = &self.preset {
+            let changed = self.differs_from(preset).unwrap_or(false);
+            shown.push_str(&format!(", preset {preset}{}", if changed { ", changed" } else { "" }));
+        }
+        if self.switches["wording"] == "tuned" && self.preset.as_deref() != Some("tuned") {
+            shown.push_str(", wording tuned");
+        }
+        shown
     }
 
     /// Whether the switches are other ones than those of the method's preset.
