@@ -292,4 +292,45 @@ fn a_row_that_differs_from_the_paper_says_how() {
     exact.header.retriever = Some(retriever("dense"));
     exact.header.wanted = Some(wanted(false));
     assert_eq!(of(&exact), Vec::<String>::new());
+    let reranked = moot::retrieval::RetrieverIdentity { reranker: Some("minilm-l6".into()), ..retriever("dense") };
+    exact.header.retriever = Some(reranked);
+    let nli =
+        moot::nli::ClassifierIdentity { name: "deberta-nli".into(), kind: "scripted".into(), ..Default::default() };
+    exact.header.classifier = Some(nli);
+    assert_eq!(of(&exact), ["passages were reranked by minilm-l6", "classifier of pairs: deberta-nli"]);
+}
+
+/// The paper's candidates are three models, one of which verifies.
+#[test]
+fn candidates_that_share_a_model_are_marked() {
+    let named = |name: &str| moot::llm::ModelIdentity { name: name.into(), ..Default::default() };
+    let marked = |table: &str, roles: &[(&str, moot::llm::ModelIdentity)]| -> Vec<&'static str> {
+        let table = PaperTable::named(table).unwrap();
+        let mut some = record(1, 1);
+        some.header.roles = roles.iter().map(|(role, model)| ((*role).to_owned(), model.clone())).collect();
+        let all = beside(table, &|_, _| Ok(Some(some.clone()))).unwrap();
+        let shared = |deviates: &[String]| deviates.iter().any(|line| line.starts_with("candidates share a model"));
+        let names = all.iter().filter(|one| shared(&one.deviates)).map(|one| one.name);
+        names.collect::<BTreeSet<&str>>().into_iter().collect()
+    };
+    assert_eq!(
+        marked("verification-2", &[]),
+        ["first-majority", "first-round", "majority", "second-majority", "second-round"],
+        "all but the single model"
+    );
+    assert_eq!(marked("verification-3", &[]), ["first-plain", "second-plain"]);
+    assert_eq!(marked("verification-6", &[]), ["first-majority", "majority", "second-majority"]);
+    assert_eq!(
+        (marked("verification-1", &[]), marked("verification-5", &[])),
+        (vec![], vec![]),
+        "one model in the paper"
+    );
+    // The header's model has the roles that are not listed.
+    let two = [("candidate-2", named("b"))];
+    assert_eq!(marked("verification-3", &two), ["first-plain", "second-plain"]);
+    let three = [("candidate-2", named("b")), ("candidate-3", named("c"))];
+    assert_eq!(marked("verification-3", &three), [""; 0]);
+    let file = |name: &str| moot::llm::ModelIdentity { sha256: "ab".into(), ..named(name) };
+    let same = [("candidate-2", file("b")), ("candidate-3", file("c"))];
+    assert_eq!(marked("verification-3", &same), ["first-plain", "second-plain"], "one file has two names");
 }

@@ -9,7 +9,9 @@ use crate::eval::record::reader::Record;
 use crate::eval::scores;
 use crate::eval::stats::Estimate;
 use crate::generation::Sampling;
+use crate::llm::ModelIdentity;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// The embedder of the tables that search a corpus.
 const EMBEDDER: &str = "e5-base-v2";
@@ -142,7 +144,30 @@ fn deviations(table: &PaperTable, row: &Row, header: Option<&Header>) -> Vec<Str
     if let Some(embedder) = embedder.filter(|name| table.corpus && !name.contains(EMBEDDER)) {
         all.push(format!("vectors of {embedder} instead of {EMBEDDER}"));
     }
+    // No number of the papers was measured with either.
+    if let Some(reranker) = header.retriever.as_ref().and_then(|retriever| retriever.reranker.as_deref()) {
+        all.push(format!("passages were reranked by {reranker}"));
+    }
+    if let Some(classifier) = &header.classifier {
+        all.push(format!("classifier of pairs: {}", classifier.name));
+    }
+    if candidates_share_a_model(row, header) {
+        all.push("candidates share a model; the paper's are GPT-4o, DeepSeek-R1 and Claude 4".to_owned());
+    }
     all
+}
+
+/// Whether candidates of `verification`, each a model of its own in the paper, had one model here.
+fn candidates_share_a_model(row: &Row, header: &Header) -> bool {
+    let roles = row.build().map(|built| built.roles()).unwrap_or_default();
+    let candidates: Vec<&String> = roles.iter().filter(|role| role.starts_with("candidate-")).collect();
+    // A file may have two names.
+    let file = |model: &ModelIdentity| {
+        let text = if model.sha256.is_empty() { &model.name } else { &model.sha256 };
+        text.clone()
+    };
+    let models: BTreeSet<String> = candidates.iter().map(|role| file(header.model_of(role))).collect();
+    models.len() < candidates.len()
 }
 
 /// The numbers of the paper's text, computed from `all`.
