@@ -4,6 +4,7 @@ use super::program::{THREE, Workspace, moot, run, text};
 use moot::eval::datasets;
 use moot::eval::record::reader::Record;
 use moot::methods::replaceable;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
@@ -73,6 +74,33 @@ fn prompts_of_ones_own_go_to_the_rows_that_use_them_and_are_marked() {
     let unused = reproduce(&workspace, &typed("no-rag")).output().unwrap();
     assert!(!unused.status.success());
     assert!(text(&unused.stderr).contains("no method of these rows uses one of the prompts given"), "{unused:?}");
+}
+
+/// What a terminal prints of the settings and of the rows that differ is in the other forms too.
+#[test]
+fn every_form_has_the_settings_or_the_differences_of_rows() {
+    const SETTING: &str = "r = 3 rounds; the paper names no limit of tokens, its code has 256";
+    const NOTE: &str = "theta 0.8; FLARE's own setting for StrategyQA is 0.4";
+    let workspace = Workspace::new();
+    let printed = |table: &str, form: &str| text(&run(reproduce(&workspace, &[table, "--format", form])).stdout);
+    let markdown = printed("drag-1", "markdown");
+    assert!(markdown.starts_with("Debate-Augmented RAG (DRAG), table 1: "), "{markdown}");
+    assert!(markdown.contains(&format!("\n- {SETTING}\n")), "{markdown}");
+    assert!(markdown.contains("\n- at most 256 new tokens a reply "), "{markdown}");
+    assert!(markdown.contains("\n| FLARE \\[1\\] | NQ EM | 19.40 |"), "{markdown}");
+    assert!(markdown.contains(&format!("\n[1] {NOTE}\n")), "{markdown}");
+    // Without rows there is no table, and commands make it.
+    let figure = printed("ra-rag-figure-4", "markdown");
+    assert!(figure.contains("\n- `moot sources trials ") && !figure.contains('|'), "{figure}");
+    let csv = printed("drag-1", "csv");
+    assert!(csv.lines().next().unwrap().ends_with(",n,differences"), "{csv}");
+    let row = |of: &str| csv.lines().find(|line| line.starts_with(of)).expect(&csv);
+    assert_eq!(row("FLARE,NQ EM,"), format!("FLARE,NQ EM,19.40,-,-,{NOTE}"));
+    assert!(row("DRAG,NQ EM,").ends_with(",-,-,"), "{csv}");
+    let json: Value = serde_json::from_str(&printed("drag-1", "json")).unwrap();
+    assert_eq!((&json["settings"][2], &json["max_tokens"]), (&SETTING.into(), &256.into()));
+    let flare = json["numbers"].as_array().unwrap().iter().find(|one| one["name"] == "flare").unwrap();
+    assert_eq!(flare["deviates"], serde_json::json!([NOTE]));
 }
 
 #[test]

@@ -45,10 +45,16 @@ pub fn run(args: &Args) -> Result<()> {
             let described = text::described(&reproduction)?;
             if table.rows.is_empty() { described } else { described + "\n" + &numbers + &text::footnotes(&all) }
         }
-        Format::Markdown => markdown_table(&text::cells(&all, &derived)) + &text::footnotes(&all),
-        Format::Csv => csv_rows(&text::cells(&all, &derived))?,
+        Format::Markdown if table.rows.is_empty() => text::settings(table),
+        Format::Markdown => {
+            text::settings(table) + &markdown_table(&text::cells(&all, &derived)) + &text::footnotes(&all)
+        }
+        Format::Csv => csv_rows(&text::cells_with_differences(&all, &derived))?,
         Format::Json => {
-            let value = json!({ "table": table.name, "numbers": all, "derived": derived, "made_by": table.made_by });
+            let value = json!({
+                "table": table.name, "paper": table.paper, "settings": table.settings,
+                "max_tokens": table.max_tokens, "numbers": all, "derived": derived, "made_by": table.made_by,
+            });
             format!("{}\n", escape::json(&value.to_string()))
         }
     })?;
@@ -80,7 +86,7 @@ fn draw(table: &PaperTable, all: &[Beside], folder: &Path) -> Result<()> {
         outputs::write(&path, drawn.chart.picture(&drawn.title, &drawn.names)?.as_bytes())?;
     }
     let path = folder.join(format!("{}.csv", table.name));
-    outputs::write(&path, csv_rows(&text::cells(all, &derived(table, all)))?.as_bytes())?;
+    outputs::write(&path, csv_rows(&text::cells_with_differences(all, &derived(table, all)))?.as_bytes())?;
     let count = charts.len();
     let charts = if count == 1 { format!("{}.svg", table.name) } else { format!("{count} charts") };
     tell(&format!("{charts} and {}.csv are in {}", table.name, text::path(folder)));

@@ -3,7 +3,7 @@
 use crate::cli::terminal::columns::printable;
 use crate::error::Result;
 use crate::escape;
-use crate::eval::reproduce::{Beside, DerivedBeside};
+use crate::eval::reproduce::{Beside, DerivedBeside, PaperTable};
 use crate::workspace::Reproduction;
 use std::path::Path;
 
@@ -22,10 +22,7 @@ pub(super) fn described(reproduction: &Reproduction) -> Result<String> {
         table.made_by.iter().for_each(|command| text.push_str(&format!("  {command}\n")));
         return Ok(text);
     }
-    text.push_str(&format!(
-        "  at most {} new tokens a reply where its method sets no limit of its own (--max-tokens)\n",
-        table.max_tokens
-    ));
+    text.push_str(&format!("  {}\n", limit(table)));
     text.push_str("Datasets\n");
     for needed in table.data {
         let found = match reproduction.data().get(needed.name) {
@@ -45,9 +42,43 @@ pub(super) fn described(reproduction: &Reproduction) -> Result<String> {
     Ok(text)
 }
 
+/// The limit of a reply, among the settings.
+fn limit(table: &PaperTable) -> String {
+    let tokens = table.max_tokens;
+    format!("at most {tokens} new tokens a reply where its method sets no limit of its own (--max-tokens)")
+}
+
+/// Paper and settings in Markdown, and the commands of a table without rows.
+pub(super) fn settings(table: &PaperTable) -> String {
+    let limit = (!table.rows.is_empty()).then(|| limit(table));
+    let commands = table.made_by.iter().map(|command| format!("`{command}`"));
+    let settings = table.settings.iter().map(|&line| line.to_owned());
+    let lines: String = settings.chain(limit).chain(commands).map(|line| format!("- {line}\n")).collect();
+    format!("{}: {}\n\n{lines}\n", table.paper, table.about)
+}
+
 /// The numbers as a table with a head: a line for each row and column, then the numbers of the paper's text. A row that
 /// differs from the paper has the number of its [`footnotes`].
 pub(super) fn cells(all: &[Beside], derived: &[DerivedBeside]) -> Vec<Vec<String>> {
+    let notes = notes(all);
+    numbers(all, derived, &|one| {
+        let deviates = |note: &str| one.deviates.iter().any(|own| own == note);
+        let marks = notes.iter().enumerate().filter(|(_, note)| deviates(note));
+        format!("{}{}", one.row, marks.map(|(at, _)| format!(" [{}]", at + 1)).collect::<String>())
+    })
+}
+
+/// The same for programs: the differences from the paper are in the last column.
+pub(super) fn cells_with_differences(all: &[Beside], derived: &[DerivedBeside]) -> Vec<Vec<String>> {
+    let mut rows = numbers(all, derived, &|one| one.row.to_owned());
+    let differences = all.iter().map(|one| escape::line(&one.deviates.join("; ")));
+    let column = std::iter::once("differences".to_owned()).chain(differences).chain(std::iter::repeat(String::new()));
+    rows.iter_mut().zip(column).for_each(|(row, cell)| row.push(cell));
+    rows
+}
+
+/// The table, with the name of each row by `name`.
+fn numbers(all: &[Beside], derived: &[DerivedBeside], name: &dyn Fn(&Beside) -> String) -> Vec<Vec<String>> {
     let mut models: Vec<&str> = Vec::new();
     for (model, _) in all.iter().flat_map(|one| &one.published) {
         if !models.contains(model) {
@@ -62,16 +93,9 @@ pub(super) fn cells(all: &[Beside], derived: &[DerivedBeside]) -> Vec<Vec<String
     head.extend(models.iter().map(|model| (*model).to_owned()));
     head.extend([format!("here: {}", escape::line(&ours)), "n".to_owned()]);
     let mut rows = vec![head];
-    let notes = notes(all);
     for one in all {
         let number = |model: &&str| one.published.iter().find(|(known, _)| known == model).map(|(_, value)| *value);
-        let marks: String = notes
-            .iter()
-            .enumerate()
-            .filter(|(_, note)| one.deviates.iter().any(|own| own == *note))
-            .map(|(at, _)| format!(" [{}]", at + 1))
-            .collect();
-        let mut row = vec![format!("{}{marks}", one.row), one.column.to_owned()];
+        let mut row = vec![name(one), one.column.to_owned()];
         let digits =
             if !one.published.is_empty() && one.published.iter().all(|(_, value)| *value <= 1.0) { 4 } else { 2 };
         row.extend(
