@@ -345,3 +345,33 @@ fn answers_given_again_are_scored_as_well() {
     let alone = moot(["score", "run.jsonl", "--changes"]).current_dir(workspace.path("")).output().unwrap();
     assert!(!alone.status.success() && text(&alone.stderr).contains("expected two records"), "{}", text(&alone.stderr));
 }
+
+/// Where every answer is malformed nothing is judged, and no model is opened: both metrics are 0, not missing.
+#[test]
+fn answers_that_are_all_malformed_are_neither_truthful_nor_informative() {
+    let workspace = workspace();
+    fs::write(workspace.path("set.jsonl"), fs::read_to_string(THREE).unwrap()).unwrap();
+    let run = "set.jsonl -o run.jsonl --method regenerated-rag --set feedback=none --max-tokens 12";
+    let run = on_the_tiny_model(&workspace, "run", run);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let record = Record::read(&workspace.path("run.jsonl")).unwrap();
+    let mut questions = record.questions.clone();
+    questions
+        .iter_mut()
+        .for_each(|question| question.conclusion = Some(Conclusion { malformed: true, ..Conclusion::default() }));
+    // Without right answers nothing can be said of an answer.
+    questions[2].question.gold = None;
+    let mut writer = Writer::open(&workspace.path("bad.jsonl"), &record.header).unwrap();
+    questions.iter().for_each(|question| writer.append(question).unwrap());
+    drop(writer);
+    let mut score = moot(["score", "bad.jsonl", "--judge", "--json", "--offline", "--model", "nowhere.gguf"]);
+    let output = score.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path("")).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let scores: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for metric in ["truthful", "informative"] {
+        let found = &scores["records"][0]["metrics"][metric];
+        assert_eq!((found["mean"].as_f64(), found["n"].as_u64()), (Some(0.0), Some(2)), "{metric}: {scores}");
+    }
+    assert!(text(&output.stderr).contains("1 questions are left out of truthful-judge"), "{}", text(&output.stderr));
+    assert!(!workspace.path("bad.judge.jsonl").exists());
+}

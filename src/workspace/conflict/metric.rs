@@ -168,18 +168,13 @@ fn with_found(
     questions: &[Question],
     control: &Control,
 ) -> Result<Record> {
-    if questions.is_empty() {
-        return Ok(record);
-    }
-    let labels = Record::read(beside)?;
-    let model = printable(&labels.header.model_of(metric.role).name);
-    control.note(&format!("{} by {model} in {}", metric.method, printable(&beside.display().to_string())));
+    // Where nothing is asked, as of malformed answers alone, there is no second record.
+    let mut found = if questions.is_empty() { HashMap::new() } else { read_found(metric, beside, control)? };
     let ids: HashSet<&str> = questions.iter().map(|question| question.id.as_str()).collect();
-    let found = labels.questions.into_iter().filter_map(|question| Some((question.question.id, question.conclusion?)));
-    let mut found: HashMap<String, Conclusion> = found.collect();
     for question in &mut record.questions {
-        if let Some(conclusion) = question.conclusion.as_mut().filter(|_| metric.is_judge()) {
-            judge_malformed(conclusion);
+        if metric.is_judge() && is_malformed_with_gold(question) {
+            let neither = Judged { truthful: Some(false), informative: Some(false) };
+            question.conclusion.iter_mut().for_each(|conclusion| conclusion.judged = Some(neither));
         }
         for asked in metric.asked {
             let id = asked.id(&question.question.id);
@@ -194,19 +189,27 @@ fn with_found(
     Ok(record)
 }
 
-/// A malformed answer has no judge: it is neither truthful nor informative, so that a reader that always fails is not truthful.
-fn judge_malformed(conclusion: &mut Conclusion) {
-    if conclusion.malformed {
-        conclusion.judged = Some(Judged { truthful: Some(false), informative: Some(false) });
-    }
+/// The conclusions of the second record, by the ids of its questions.
+fn read_found(metric: Metric, beside: &Path, control: &Control) -> Result<HashMap<String, Conclusion>> {
+    let labels = Record::read(beside)?;
+    let model = printable(&labels.header.model_of(metric.role).name);
+    control.note(&format!("{} by {model} in {}", metric.method, printable(&beside.display().to_string())));
+    let found = labels.questions.into_iter().filter_map(|question| Some((question.question.id, question.conclusion?)));
+    Ok(found.collect())
+}
+
+/// Whether the answer is malformed, to a question whose answers can be judged. No judge reads it: it is neither truthful
+/// nor informative, so that a reader that always fails is not truthful.
+fn is_malformed_with_gold(record: &QuestionRecord) -> bool {
+    let malformed = record.conclusion.as_ref().is_some_and(|conclusion| conclusion.malformed);
+    malformed && record.question.gold.as_ref().is_some_and(|gold| !gold.answers.is_empty())
 }
 
 /// Notes how many questions of a record have no answer that the metric can be computed of: they are in none of its means.
 fn note_left_out(metric: Metric, record: &Record, control: &Control) {
     let known = |question: &QuestionRecord| {
         let labelled = |conclusion: &Conclusion| conclusion.claims.is_some() && metric.suffix == CONFLICT.suffix;
-        let malformed = |conclusion: &Conclusion| conclusion.malformed && metric.is_judge();
-        question.conclusion.as_ref().is_some_and(|conclusion| labelled(conclusion) || malformed(conclusion))
+        question.conclusion.as_ref().is_some_and(labelled) || metric.is_judge() && is_malformed_with_gold(question)
     };
     let asked = |question: &QuestionRecord| metric.asked.iter().any(|asked| asked.about(question).is_some());
     let without = record.questions.iter().filter(|question| !known(question) && !asked(question)).count();
