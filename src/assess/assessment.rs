@@ -1,6 +1,7 @@
 //! A record of labelled claims for readers: by claim, the documents that support it and that contradict it, with quotes
 //! and their positions.
 
+use super::newest::Newest;
 use super::score::{Neither, Scores, scores};
 use crate::protocol::labelling::decomposer::ROLE;
 use crate::question::{ClaimRelation, DocumentLabel, JudgedClaim, LabelFault, Passage, Quote};
@@ -76,6 +77,9 @@ pub struct Claim {
     pub supporters: Vec<Evidence>,
     /// D-.
     pub contradictors: Vec<Evidence>,
+    /// The newest dates for and against it, where one is later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest: Option<Newest>,
     /// Labels that do not count.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unsupported: Vec<Unsupported>,
@@ -225,6 +229,14 @@ impl Assessment {
         })
     }
 
+    /// The publisher and the date of a document by its number, from 1, as far as they are known.
+    #[must_use]
+    pub fn published(&self, number: usize) -> Vec<String> {
+        let document = number.checked_sub(1).and_then(|index| self.documents.get(index));
+        let known = document.map(|document| [document.source.clone(), document.date.clone()]);
+        known.into_iter().flatten().flatten().collect()
+    }
+
     /// The name of a document by its number, from 1.
     #[must_use]
     pub fn name(&self, number: usize) -> &str {
@@ -270,12 +282,15 @@ fn claim(judged: &JudgedClaim, documents: &[Source]) -> Claim {
         let (document, relation, probability) = (label.document + 1, label.relation, label.probability);
         Some(Unsupported { document, relation, fault: label.fault?, given: given.clone(), probability })
     });
+    let (supporters, contradictors): (Vec<_>, Vec<_>) = (of(ClaimRelation::Supports), of(ClaimRelation::Contradicts));
+    let from = judged.from.map(|number| number + 1);
     Claim {
         text: judged.text.clone(),
-        from: judged.from.map(|number| number + 1),
+        from,
         conflict: judged.conflicts(),
-        supporters: of(ClaimRelation::Supports),
-        contradictors: of(ClaimRelation::Contradicts),
+        newest: Newest::of(documents, from, &supporters, &contradictors),
+        supporters,
+        contradictors,
         unsupported: unsupported.collect(),
         irrelevant: judged.of(ClaimRelation::Irrelevant).map(|label| label.document + 1).collect(),
     }

@@ -82,6 +82,9 @@ fn section(assessment: &Assessment, number: usize, claim: &Claim) -> String {
     } else if !claim.supporters.is_empty() || !claim.contradictors.is_empty() {
         let _ = writeln!(html, "<p class=\"note\">{}</p>", claim.tally());
     }
+    if let Some(newest) = &claim.newest {
+        let _ = writeln!(html, "<p class=\"note\">{}</p>", text(&newest.words()));
+    }
     if let Some((for_it, against)) = claim.pair() {
         html.push_str("<div class=\"pair\">\n");
         for (class, evidence) in [("for", for_it), ("against", against)] {
@@ -118,7 +121,8 @@ fn section(assessment: &Assessment, number: usize, claim: &Claim) -> String {
 fn quote(assessment: &Assessment, evidence: &Evidence) -> String {
     let number = evidence.document;
     let start = evidence.quote.as_ref().map(|quote| format!("-{}", quote.characters.start)).unwrap_or_default();
-    let place = [vec![assessment.name(number).to_owned()], evidence.details()].concat().join(", ");
+    let name = vec![assessment.name(number).to_owned()];
+    let place = [name, assessment.published(number), evidence.details()].concat().join(", ");
     let words = evidence.words(text);
     let mut html = format!("{words}<br><a class=\"note\" href=\"#d{number}{start}\">{}</a>", text(&place));
     if !evidence.reason.is_empty() {

@@ -55,10 +55,14 @@ fn section(assessment: &Assessment, number: usize, claim: &Claim) -> String {
         claim.supporters.len(),
         claim.contradictors.len()
     );
+    if let Some(newest) = &claim.newest {
+        let _ = writeln!(text, "{}\n", inline(&newest.words()));
+    }
     for (sign, evidence) in [("for", &claim.supporters), ("against", &claim.contradictors)] {
         for evidence in evidence {
             let name = inline(assessment.name(evidence.document));
-            let place = [vec![name], evidence.details()].concat().join(", ");
+            let published = assessment.published(evidence.document).iter().map(|known| inline(known)).collect();
+            let place = [vec![name], published, evidence.details()].concat().join(", ");
             let _ = writeln!(text, "- {sign}: {place}: {}", evidence.words(inline));
             if !evidence.reason.is_empty() {
                 let _ = writeln!(text, "  {}", inline(&evidence.reason));

@@ -7,10 +7,12 @@ pub mod answered;
 pub mod assessment;
 pub mod html;
 pub mod markdown;
+pub mod newest;
 pub mod score;
 pub mod verdict;
 
 pub use answered::Answered;
 pub use assessment::Assessment;
+pub use newest::Newest;
 pub use score::{Neither, Scores};
 pub use verdict::Verdict;

@@ -66,6 +66,9 @@ fn one(assessment: &Assessment, number: usize, claim: &Claim, columns: usize) ->
         let before = if i == 0 { label.clone() } else { " ".repeat(width(&label)) };
         text.push_str(&format!("{before}{STRONG}{line}{STRONG:#}\n"));
     }
+    if let Some(newest) = &claim.newest {
+        text.push_str(&block(&printable(&newest.words()), MARGIN, columns, AGAINST));
+    }
     let mut shown = 0;
     if let Some((for_it, against)) = claim.pair() {
         text.push_str(&block(&format!("conflict: {}", claim.tally()), MARGIN, columns, AGAINST));
@@ -133,7 +136,8 @@ fn side_by_side(assessment: &Assessment, for_it: &Evidence, against: &Evidence, 
 
 /// "2 notes.md, line 3".
 fn location(assessment: &Assessment, evidence: &Evidence) -> String {
-    [vec![name(assessment, evidence.document)], evidence.details()].concat().join(", ")
+    let published = assessment.published(evidence.document).iter().map(|known| printable(known)).collect();
+    [vec![name(assessment, evidence.document)], published, evidence.details()].concat().join(", ")
 }
 
 fn name(assessment: &Assessment, number: usize) -> String {

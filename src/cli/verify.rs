@@ -110,9 +110,9 @@ fn hashes(args: &Args, record: &Record, ledger: &Ledger) -> Result<()> {
             output::print(&format!("{}\n", unfinished(record)))?;
         }
     } else {
-        let told = altered.iter().map(|line| {
-            format!("line {line}: hash mismatch: the line was edited, or an earlier line is missing\n")
-        });
+        let told = altered
+            .iter()
+            .map(|line| format!("line {line}: hash mismatch: the line was edited, or an earlier line is missing\n"));
         output::print(
             &(told.collect::<String>() + &format!("{} of {lines} lines are not as they were written\n", altered.len())),
         )?;

@@ -18,7 +18,7 @@ use crate::units::plural;
 use crate::workspace::control::{Control, Phase};
 use crate::workspace::documents::Asked;
 use crate::workspace::indexing::note_pdf_workers;
-use crate::workspace::models::{Opening, Purpose, device, open_all};
+use crate::workspace::models::{self, Opening, Purpose, device, open_all};
 use crate::workspace::models::{Options, WeightStorage};
 use crate::workspace::options::{ClassifierOptions, CorpusOptions, PlanOptions};
 use crate::workspace::plan::Plan;
@@ -289,11 +289,15 @@ pub(super) fn roles(plan: &Plan, entailment: bool) -> Vec<String> {
 /// # Errors
 /// Failures to find, load or reach a model.
 pub(crate) fn start(options: &PlanOptions, purpose: Purpose<'_>, think: usize, control: &Control) -> Result<Roles> {
-    if let WeightStorage::Random(_) = options.runtime.weights {
-        return Err(MootError::Usage("--weights random: untrained weights are for moot lab bench only".into()));
-    }
     let resolved: Options = options.runtime.resolve(control.notice())?;
     let assignment = Assignment::parse(&options.model)?;
+    if let WeightStorage::Random(storage) = options.runtime.weights {
+        let name = assignment.only("--weights random")?;
+        let by_role = assignment.resolve(purpose.method, purpose.roles)?;
+        let model = models::random(name, storage, &resolved, control.cancel.clone())?;
+        control.note("random weights: replies are noise, for measurements of time and memory");
+        return Ok(Roles::new(vec![Box::new(model)], by_role, 0));
+    }
     open_all(&assignment, purpose, &resolved, &control.cancel, &mut |step| {
         control.watch.opening(&step);
         if let Opening::Loaded { name, thinks: false, .. } = step

@@ -96,5 +96,55 @@ fn the_markdown_page_holds_no_markup_of_a_document() {
     golden("assess/page.md", &page);
     assert!(!page.contains("<script") && !page.contains("](javascript") && !page.contains('\u{1b}'));
     assert!(page.contains("| “opened in 1931.” (1) | “It opened in 1947."), "{page}");
-    assert!(page.contains("- for: council.txt, line 2, characters 21-36: “opened in 1931.”"), "{page}");
+    assert!(page.contains("- for: council.txt, archive, line 2, characters 21-36: “opened in 1931.”"), "{page}");
+}
+
+/// The words on the dates of the first claim, with these dates of its supporter and its contradictor.
+fn newest(supporter: Option<&str>, contradictor: Option<&str>) -> Option<String> {
+    let mut record = record();
+    record.question.documents[0].date = supporter.map(str::to_owned);
+    record.question.documents[1].date = contradictor.map(str::to_owned);
+    let found = Assessment::of(&record, Neither::LeftOut).unwrap();
+    found.claims[0].newest.as_ref().map(moot::assess::Newest::words)
+}
+
+#[test]
+fn a_newer_document_is_named_where_dates_decide() {
+    let against = newest(Some("2019-05-02"), Some("March 2024")).unwrap();
+    assert_eq!(against, "contradicted by a newer document (March 2024; for it 2019-05-02)");
+    let for_it = newest(Some("2024"), Some("2019-05-02")).unwrap();
+    assert_eq!(for_it, "supported by a newer document (2024; against it 2019-05-02)");
+    // The order is not known, a date is missing, or it cannot be read.
+    for (supporter, contradictor) in [("2019", "2019-05"), ("2019", "2019"), ("2019", "soon")] {
+        assert_eq!(newest(Some(supporter), Some(contradictor)), None, "{supporter} {contradictor}");
+    }
+    assert_eq!((newest(None, Some("2024")), newest(Some("2024"), None)), (None, None));
+}
+
+#[test]
+fn the_document_that_states_a_claim_speaks_for_it() {
+    let mut record = record();
+    record.question.documents[2].date = Some("2010".into());
+    record.question.documents[1].date = Some("2020".into());
+    let of = |record: &QuestionRecord| Assessment::of(record, Neither::LeftOut).unwrap().claims[0].newest.clone();
+    assert_eq!(of(&record), None, "the supporter has no date");
+    record.conclusion.as_mut().unwrap().claims.as_mut().unwrap()[0].from = Some(2);
+    let words = of(&record).unwrap().words();
+    assert_eq!(words, "contradicted by a newer document (2020; for it 2010)");
+}
+
+#[test]
+fn every_page_says_which_side_is_newer() {
+    let mut record = record();
+    record.question.documents[0].date = Some("2019-05-02".into());
+    record.question.documents[1].date = Some("2024".into());
+    let found = Assessment::of(&record, Neither::LeftOut).unwrap();
+    assert!(
+        html::page(&found).contains("<p class=\"note\">contradicted by a newer document (2024; for it 2019-05-02)")
+    );
+    let markdown = markdown::page(&found);
+    assert!(markdown.contains("contradicted by a newer document \\(2024; for it 2019\\-05\\-02\\)"), "{markdown}");
+    let json = serde_json::to_value(&found).unwrap();
+    let expected = serde_json::json!({ "for": "2019-05-02", "against": "2024", "contradicted": true });
+    assert_eq!(json["claims"][0]["newest"], expected);
 }

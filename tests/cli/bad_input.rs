@@ -57,7 +57,7 @@ fn mistyped_arguments_exit_with_2() {
         ("bench --weights random:q9_k", &["'random:q9_k'", "--weights", "q4_k"]),
         (
             "ask Q --docs docs -m tiny.gguf --weights random",
-            &["--weights random: untrained weights are for moot lab bench only"],
+            &["--weights random with --model tiny.gguf", "a short name of the catalog"],
         ),
     ] {
         refused(folder.path(), typed, 2, parts);

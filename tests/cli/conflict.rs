@@ -138,6 +138,11 @@ fn answers_of_a_record_documents_alone_and_a_corpus() {
     }
     let page = printed(&workspace, "answer.txt --against council.txt diary.md --embedder none --claims whole", None);
     assert!(page.contains("council.txt:"), "the passage's lines in its file: {page}");
+    let reranker = "models/tests/golden/encoders/bert-reranker";
+    let typed = "answer.txt --against council.txt diary.md --embedder none --claims whole --reranker";
+    let output = conflict(&workspace, &format!("{typed} {}/{reranker}", env!("CARGO_MANIFEST_DIR")), None);
+    let notes = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && notes.contains("reranked in"), "{notes}");
 }
 
 #[test]

@@ -123,7 +123,8 @@ fn a_variant_of_the_aggregator_does_not_ask_the_agents_again() {
     let (first, second) = (read("aggregator.in-use.jsonl"), read("aggregator.brief.jsonl"));
     let documents = first.question.documents.len();
     let says = text(&output.stderr);
-    let recalled = says.lines().find_map(|line| line.strip_suffix(" duplicate calls reused another variant's reply")).unwrap();
+    let recalled =
+        says.lines().find_map(|line| line.strip_suffix(" duplicate calls reused another variant's reply")).unwrap();
     assert!(recalled.parse::<usize>().unwrap() >= documents, "{says}");
     assert_eq!(first.calls[..documents], second.calls[..documents]);
 }

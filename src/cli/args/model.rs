@@ -61,7 +61,7 @@ pub struct Runtime {
     #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true, hide_short_help = true)]
     pub step_tokens: Option<usize>,
     /// stored: at the file's width; widened: to f32 at load (slower, much more memory), the file's numbers with no
-    /// other rounding, to compare; random[:TYPE]: in the shape of a model of the catalog, TYPE as q4_k, for bench alone
+    /// other rounding, to compare; random[:TYPE]: in the shape of a model of the catalog, TYPE as q4_k, to measure time and memory
     #[arg(long, value_name = "WHICH", default_value = "stored", value_parser = WeightStorage::parse, hide_short_help = true)]
     pub weights: WeightStorage,
     /// Disable prefix sharing between calls (to measure its gain)

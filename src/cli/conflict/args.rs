@@ -42,6 +42,9 @@ pub struct Args {
     /// Embedder of the corpus, or "none" for BM25 alone
     #[arg(long, value_name = "NAME", requires = "against")]
     pub embedder: Option<String>,
+    /// Read the candidates of each search with this reranker, and keep the most relevant
+    #[arg(long, value_name = "NAME", requires = "against")]
+    pub reranker: Option<String>,
     /// The answers of a record, with its documents; one question by number, id or text, or all of them (with -o)
     #[arg(long, value_names = ["RECORD", "QUESTION"], num_args = 1..=2)]
     pub record: Vec<String>,
@@ -123,6 +126,7 @@ impl Args {
             paths: self.against.clone(),
             top: self.top,
             embedder: self.embedder.clone(),
+            reranker: self.reranker.clone(),
             ..CorpusOptions::default()
         };
         Ok(PlanOptions {

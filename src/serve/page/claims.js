@@ -21,8 +21,14 @@ function card(claim) {
     make("dl", {},
       evidence("supported by", claim.supporters, "for"),
       evidence("contradicted by", claim.contradictors, "against"),
+      newest(claim.newest),
       silent ? [make("dt", {}, "no document"), make("dd", {}, "")] : []));
 }
+
+// Newest dates for and against a claim; absent where neither is later.
+const newest = (dates) => !dates ? [] : dates.contradicted
+  ? [make("dt", {}, "newer against"), make("dd", {}, `${dates.against}, for it ${dates.for}`)]
+  : [make("dt", {}, "newer for"), make("dd", {}, `${dates.for}, against it ${dates.against}`)];
 
 const said = ({ document, quote, reason }) =>
   ({ document, quote: quote?.text, more: reason ? ` ${reason}` : quote ? null : " without a quote of the document" });
