@@ -174,6 +174,7 @@ def main():
         writer.add_expert_used_count(1)
         writer.add_expert_feed_forward_length(H)
         writer.add_sliding_window(16)
+        writer.add_rope_freq_base(150000.0)
         for part in ("attn_q", "attn_k", "attn_v", "attn_output"):
             writer.add_tensor(f"blk.0.{part}.bias", noise(H))
         writer.add_tensor("blk.0.ffn_gate_inp.bias", noise(2))

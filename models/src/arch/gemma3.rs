@@ -11,7 +11,8 @@ use moot_kernels::Gate;
 
 /// Every sixth layer attends to all positions, unless a file says otherwise.
 const PATTERN: usize = 6;
-/// Base of the windowed layers' rotation, unless a file says otherwise.
+/// Bases of the rotations of full and of windowed layers, unless a file says otherwise.
+const FULL_THETA: f64 = 1_000_000.0;
 const WINDOW_THETA: f64 = 10_000.0;
 /// The layers of the one size whose attention is scaled by other than the head's width; a GGUF does not say it.
 const LAYERS_27B: usize = 62;
@@ -20,6 +21,7 @@ pub(super) const ARCH: Arch = Arch {
     name: "gemma3",
     model_type: "gemma3_text",
     about: "Gemma 3, text alone",
+    theta: Some(FULL_THETA),
     from_gguf: Some(from_gguf),
     from_config,
 };
@@ -58,15 +60,15 @@ fn from_config(config: &Config) -> Result<DecoderSpec> {
         None => (None, None),
     };
     if let Some(full) = &full {
-        spec.rope = rope::of_section(config, full, head_dim, spec.context)?.0;
+        spec.rope = rope::of_section(config, full, ARCH.theta, head_dim, spec.context)?.0;
     }
     let theta = config.optional_f64("rope_local_base_freq")?.unwrap_or(WINDOW_THETA);
     let window_rope = match &windowed {
         // Some files have the bases beside the sections.
         Some(windowed) if !windowed.has("rope_theta") => {
-            Rope { theta, ..rope::of_section(config, windowed, head_dim, spec.context)?.0 }
+            Rope { theta, ..rope::of_section(config, windowed, Some(theta), head_dim, spec.context)?.0 }
         }
-        Some(windowed) => rope::of_section(config, windowed, head_dim, spec.context)?.0,
+        Some(windowed) => rope::of_section(config, windowed, None, head_dim, spec.context)?.0,
         None => Rope { theta, dims: spec.rope.dims, scaling: RopeScaling::None },
     };
     let scalar = config.f64("query_pre_attn_scalar")?;

@@ -27,6 +27,7 @@ pub(super) const ARCH: Arch = Arch {
     name: "gemma4",
     model_type: "gemma4_text",
     about: "Gemma 4, text alone",
+    theta: Some(FULL_THETA),
     from_gguf: Some(from_gguf),
     from_config,
 };
@@ -108,19 +109,7 @@ fn from_config(config: &Config) -> Result<DecoderSpec> {
     if keys_as_values {
         spec.values = Values::NormedKeysInFullLayers;
     }
-    let rotations = config.section("rope_parameters")?;
-    let of_kind = |kind: &str| rotations.as_ref().map(|all| all.section(kind)).transpose().map(Option::flatten);
-    spec.rope = match of_kind("full_attention")? {
-        Some(full) => rope::of_section(config, &full, spec.head_dim, spec.context)?.0,
-        None => {
-            let pairs = (spec.head_dim as f64 * TURNED) as usize / 2;
-            Rope { theta: FULL_THETA, dims: spec.head_dim, scaling: RopeScaling::FirstPairs { pairs } }
-        }
-    };
-    let window_rope = match of_kind("sliding_attention")? {
-        Some(windowed) => rope::of_section(config, &windowed, window_dim, spec.context)?.0,
-        None => Rope { theta: WINDOW_THETA, dims: window_dim, scaling: RopeScaling::None },
-    };
+    let window_rope = rotations(config, &mut spec, window_dim)?;
     spec.shared_kv_layers = config.optional_usize("num_kv_shared_layers")?.unwrap_or(0);
     if config.flag("use_double_wide_mlp")? && spec.shared_kv_layers > 0 && spec.layers <= DecoderSpec::MOST_LAYERS {
         let own = spec.layers.saturating_sub(spec.shared_kv_layers);
@@ -136,6 +125,25 @@ fn from_config(config: &Config) -> Result<DecoderSpec> {
     }
     complete(&mut spec, window_rope, |layer| kinds.get(layer).is_some_and(|kind| kind.windowed));
     Ok(spec)
+}
+
+/// Sets the rotation of full layers, and returns that of windowed ones: both stated with their bases, or both
+/// transformers' own.
+fn rotations(config: &Config, spec: &mut DecoderSpec, window_dim: usize) -> Result<Rope> {
+    let Some(section) = config.section("rope_parameters")? else {
+        let pairs = (spec.head_dim as f64 * TURNED) as usize / 2;
+        spec.rope = Rope { theta: FULL_THETA, dims: spec.head_dim, scaling: RopeScaling::FirstPairs { pairs } };
+        return Ok(Rope { theta: WINDOW_THETA, dims: window_dim, scaling: RopeScaling::None });
+    };
+    let (full, windowed) = (section.section("full_attention")?, section.section("sliding_attention")?);
+    let (Some(full), Some(windowed)) = (full, windowed) else {
+        return Err(config.wrong("rope_parameters", "full_attention and sliding_attention"));
+    };
+    for rotation in [&full, &windowed] {
+        rotation.f64("rope_theta")?;
+    }
+    spec.rope = rope::of_section(config, &full, None, spec.head_dim, spec.context)?.0;
+    Ok(rope::of_section(config, &windowed, None, window_dim, spec.context)?.0)
 }
 
 /// Width of a head and number of key and value heads in full layers.

@@ -13,6 +13,7 @@ pub(super) const ARCH: Arch = Arch {
     name: "gpt-oss",
     model_type: "gpt_oss",
     about: "gpt-oss 20b and 120b",
+    theta: Some(1.5e5),
     from_gguf: Some(from_gguf),
     from_config,
 };
@@ -38,9 +39,9 @@ fn from_config(config: &Config) -> Result<DecoderSpec> {
     config.refuse("swiglu_limit", |value| is(value, Gate::LIMIT), &Gate::LIMIT.to_string())?;
     config.refuse("swiglu_alpha", |value| is(value, Gate::ALPHA), &Gate::ALPHA.to_string())?;
     let mut spec = hugging_face::in_mxfp4(config, "gpt-oss")?;
-    // Where a file has no base, transformers takes another one than for other models.
-    if !config.has("rope_theta") && !config.section("rope_parameters")?.is_some_and(|fields| fields.has("rope_theta")) {
-        return Err(config.wrong("rope_theta", "a number"));
+    // Without these fields transformers takes YaRN of its own; no file leaves them out.
+    if !config.has("rope_parameters") && !config.has("rope_scaling") {
+        return Err(config.wrong("rope_parameters", "a JSON object"));
     }
     hugging_face::read_windows(config, &mut spec, |layer| kind(layer) == LayerKind::WINDOWED)?;
     let count = if config.has("num_local_experts") { "num_local_experts" } else { "num_experts" };

@@ -92,7 +92,7 @@ fn fields(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
         false => "intermediate_size",
     };
     let eps = if config.has("norm_eps") { "norm_eps" } else { "rms_norm_eps" };
-    let (rope, reach) = rope::of_config(config, head_dim, context)?;
+    let (rope, reach) = rope::of_config(config, super::usual_theta(architecture), head_dim, context)?;
     let query_scaling = rope::query_scaling(config)?;
     let mut spec = DecoderSpec {
         architecture,

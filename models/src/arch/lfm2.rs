@@ -9,16 +9,16 @@ use crate::spec::{DecoderSpec, LayerKind, Output, QkNorm, Recurrence};
 use crate::weights::Metadata;
 use moot_kernels::ops::short_conv::ConvShape;
 
-/// What transformers takes where a config.json leaves it out: tokens of a convolution, base of rotations, and the
-/// multiple that the feed-forward's width is rounded up to.
+/// What transformers takes where a config.json leaves it out: tokens of a convolution, and the multiple that the
+/// feed-forward's width is rounded up to.
 const TAPS: usize = 3;
-const THETA: f64 = 1e6;
 const MULTIPLE: usize = 256;
 
 pub(super) const ARCH: Arch = Arch {
     name: "lfm2",
     model_type: "lfm2",
     about: "LFM2 and LFM2.5, dense, text alone",
+    theta: Some(1e6),
     from_gguf: Some(|metadata| from_gguf(metadata, gguf::spec(metadata, "lfm2")?)),
     from_config: |config| {
         let mut spec = from_config(config, "lfm2")?;
@@ -50,10 +50,6 @@ pub(super) fn from_config(config: &Config, architecture: &'static str) -> Result
     config.refuse("conv_bias", |value| value == false, "false")?;
     config.refuse("sliding_window", |_| false, "null")?;
     let mut spec = hugging_face::spec(config, architecture)?;
-    let section = config.section("rope_parameters")?;
-    if !section.iter().chain([config]).any(|fields| fields.has("rope_theta")) {
-        spec.rope.theta = THETA;
-    }
     let tied = ["tie_embedding", "tie_word_embeddings"].into_iter().find(|field| config.has(field));
     spec.output = match tied {
         Some(field) if !config.flag(field)? => Output::Own,

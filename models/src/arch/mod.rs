@@ -62,6 +62,11 @@ pub const ARCHS: &[Arch] = &[
     lfm2moe::ARCH,
 ];
 
+/// Base of rotations of `architecture` where a config.json states none.
+fn usual_theta(architecture: &str) -> Option<f64> {
+    ARCHS.iter().find(|arch| arch.name == architecture)?.theta
+}
+
 /// The spec of the model that `weights` hold; afterwards every tensor it needs is known to be there, in its shape, and
 /// no other is.
 ///

@@ -14,6 +14,7 @@ pub(super) const ARCH: Arch = Arch {
     name: "olmo2",
     model_type: "olmo2",
     about: "OLMo 2, and OLMo 3 in GGUF files",
+    theta: Some(1e4),
     from_gguf: Some(from_gguf),
     from_config: |config| {
         config.refuse("attention_bias", |value| value == false, "false")?;
@@ -26,6 +27,10 @@ fn from_gguf(metadata: &Metadata) -> Result<DecoderSpec> {
     let mut spec = complete(gguf::spec(metadata, "olmo2")?);
     if spec.window == usize::MAX {
         return Ok(spec);
+    }
+    // OLMo 3, whose base is another one where a file states none.
+    if metadata.get("olmo2.rope.freq_base").is_none() {
+        return Err(metadata.wrong("olmo2.rope.freq_base", "a number"));
     }
     let field = "olmo2.attention.sliding_window_pattern";
     let theta = metadata.optional_f64("olmo2.rope.freq_base_swa")?.unwrap_or(spec.rope.theta);

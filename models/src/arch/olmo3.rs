@@ -9,8 +9,14 @@ use crate::spec::{DecoderSpec, RopeScaling};
 /// Base of both rotations, where a file does not state it for each kind of layer.
 const THETA: f64 = 500_000.0;
 
-pub(super) const ARCH: Arch =
-    Arch { name: "olmo3", model_type: "olmo3", about: "OLMo 3 (GGUF files say olmo2)", from_gguf: None, from_config };
+pub(super) const ARCH: Arch = Arch {
+    name: "olmo3",
+    model_type: "olmo3",
+    about: "OLMo 3 (GGUF files say olmo2)",
+    theta: Some(THETA),
+    from_gguf: None,
+    from_config,
+};
 
 fn from_config(config: &Config) -> Result<DecoderSpec> {
     config.refuse("attention_bias", |value| value == false, "false")?;
@@ -24,8 +30,8 @@ fn from_config(config: &Config) -> Result<DecoderSpec> {
             for rotation in [&full, &windowed] {
                 rotation.f64("rope_theta")?;
             }
-            spec.rope = rope::of_section(config, &full, spec.head_dim, spec.context)?.0;
-            let windowed_rope = rope::of_section(config, &windowed, spec.head_dim, spec.context)?.0;
+            spec.rope = rope::of_section(config, &full, None, spec.head_dim, spec.context)?.0;
+            let windowed_rope = rope::of_section(config, &windowed, None, spec.head_dim, spec.context)?.0;
             if windowed_rope.scaling != RopeScaling::None {
                 return Err(windowed.wrong("rope_type", "\"default\" (windowed layers are not scaled)"));
             }
@@ -34,7 +40,6 @@ fn from_config(config: &Config) -> Result<DecoderSpec> {
         None => {
             // transformers takes another base than this one for full layers alone.
             config.refuse("rope_theta", |value| value.as_f64() == Some(THETA), &THETA.to_string())?;
-            spec.rope.theta = THETA;
             THETA
         }
     };

@@ -8,7 +8,8 @@ use candle_core::{DType, Device};
 use moot_kernels::math::ln;
 use serde_json::Value;
 
-const DEFAULT_THETA: f64 = 10_000.0;
+/// llama.cpp's base where a GGUF states none.
+const GGUF_THETA: f64 = 10_000.0;
 
 /// Divisors of speeds: beyond this a file is damaged, not scaled.
 const FACTORS: std::ops::RangeInclusive<f64> = 1e-3..=1e6;
@@ -33,19 +34,26 @@ pub(super) const TENSORS: [&str; 3] = [DIVISORS, SHORT_DIVISORS, LONG_DIVISORS];
 /// From a config.json: the rotation, and the number of positions for which it is right, where that is less than
 /// `context`.
 ///
-/// transformers 5 has all fields in `rope_parameters`; older files have the base beside `rope_scaling`.
-pub(super) fn of_config(config: &Config, head_dim: usize, context: usize) -> Result<(Rope, Option<usize>)> {
+/// transformers 5 has all fields in `rope_parameters`; older files have the base beside `rope_scaling`. `usual` is the
+/// base where a file states none; without it such a file is refused.
+pub(super) fn of_config(
+    config: &Config,
+    usual: Option<f64>,
+    head_dim: usize,
+    context: usize,
+) -> Result<(Rope, Option<usize>)> {
     let section = match config.section("rope_parameters")? {
         Some(section) => section,
         None => config.section("rope_scaling")?.unwrap_or_else(|| config.clone()),
     };
-    of_section(config, &section, head_dim, context)
+    of_section(config, &section, usual, head_dim, context)
 }
 
 /// As [`of_config`], by the fields of `section`.
 pub(super) fn of_section(
     config: &Config,
     section: &Config,
+    usual: Option<f64>,
     head_dim: usize,
     context: usize,
 ) -> Result<(Rope, Option<usize>)> {
@@ -53,7 +61,7 @@ pub(super) fn of_section(
         Some(number) => Ok(Some(number)),
         None => config.optional_f64(field),
     };
-    let theta = either("rope_theta")?.unwrap_or(DEFAULT_THETA);
+    let theta = either("rope_theta")?.or(usual).ok_or_else(|| section.wrong("rope_theta", "a number"))?;
     let kind = match section.optional_str("rope_type")? {
         Some(kind) => kind,
         None => section.optional_str("type")?.unwrap_or("default"),
@@ -172,11 +180,13 @@ pub(super) fn of_gguf(metadata: &Metadata, architecture: &str, head_dim: usize) 
         None if metadata.get(&field("scale_linear")).is_some() => linear(metadata, &field("scale_linear"))?,
         None => RopeScaling::None,
     };
-    Ok(Rope {
-        theta: metadata.optional_f64(&field("freq_base"))?.unwrap_or(DEFAULT_THETA),
-        dims: metadata.optional_usize(&field("dimension_count"))?.unwrap_or(head_dim),
-        scaling,
-    })
+    let theta = match metadata.optional_f64(&field("freq_base"))? {
+        Some(theta) => theta,
+        // llama.cpp takes this base for all; where transformers takes another one, the model was not trained with it.
+        None if super::usual_theta(architecture) == Some(GGUF_THETA) => GGUF_THETA,
+        None => return Err(metadata.wrong(&field("freq_base"), "a number")),
+    };
+    Ok(Rope { theta, dims: metadata.optional_usize(&field("dimension_count"))?.unwrap_or(head_dim), scaling })
 }
 
 fn gguf_yarn(metadata: &Metadata, architecture: &str) -> Result<RopeScaling> {

@@ -49,10 +49,19 @@ fn heads_differ_between_layers() {
     refused(gemma4(json!({ "num_global_key_value_heads": 3, "attention_k_eq_v": true })), &["key-value heads", "3"]);
     refused(gemma4(json!({ "sliding_window": null })), &["sliding_window"]);
     refused(gemma4(json!({ "layer_types": vec!["sliding_attention"; 12] })), &["layer_types", "last layer"]);
-    let partly = json!({ "rope_parameters": { "sliding_attention": { "partial_rotary_factor": 0.5 } } });
-    refused(gemma4(partly), &["rotated numbers of a head"]);
-    let scaled = json!({ "rope_parameters": { "full_attention": { "rope_type": "proportional", "factor": 8.0 } } });
-    refused(gemma4(scaled), &["factor", "8"]);
+    let rotations = |full: Value, windowed: Value| {
+        gemma4(json!({ "rope_parameters": { "full_attention": full, "sliding_attention": windowed } }))
+    };
+    let full = json!({ "partial_rotary_factor": 0.25, "rope_theta": 1e6, "rope_type": "proportional" });
+    let partly = rotations(full.clone(), json!({ "rope_theta": 1e4, "partial_rotary_factor": 0.5 }));
+    refused(partly, &["rotated numbers of a head"]);
+    let plain = json!({ "rope_theta": 1e4, "rope_type": "default" });
+    let scaled = json!({ "rope_theta": 1e6, "rope_type": "proportional", "factor": 8.0 });
+    refused(rotations(scaled, plain), &["factor", "8"]);
+    // transformers takes no base for one of the two.
+    let bare = rotations(full.clone(), json!({ "rope_type": "default" }));
+    refused(bare, &["sliding_attention.rope_theta", "found nothing"]);
+    refused(rotations(full, Value::Null), &["rope_parameters", "sliding_attention"]);
 }
 
 #[test]

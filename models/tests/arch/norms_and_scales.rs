@@ -9,6 +9,11 @@ use std::path::PathBuf;
 
 /// A GGUF's fields of `architecture`, and `fields` besides.
 pub(super) fn gguf(architecture: &str, fields: &[(&str, Value)]) -> Result<DecoderSpec, ModelError> {
+    gguf_without_base(architecture, &[&[("rope.freq_base", Value::Float(1e4))][..], fields].concat())
+}
+
+/// As [`gguf`], without a base of rotations.
+pub(super) fn gguf_without_base(architecture: &str, fields: &[(&str, Value)]) -> Result<DecoderSpec, ModelError> {
     let shared = [
         ("block_count", Value::Unsigned(8)),
         ("context_length", Value::Unsigned(4096)),
