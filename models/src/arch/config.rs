@@ -3,6 +3,7 @@
 use crate::error::{ModelError, Result, shortened};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A config.json with typed getters, as [`crate::weights::Metadata`] has.
 #[derive(Debug, Clone)]
@@ -10,7 +11,9 @@ pub struct Config {
     path: PathBuf,
     /// Before every field's name in messages: "rope_scaling.".
     prefix: String,
-    value: Value,
+    value: Arc<Value>,
+    /// The values of fields that it lacks, where [`Self::with_defaults`] gave some.
+    defaults: Option<Arc<Value>>,
 }
 
 impl Config {
@@ -44,7 +47,7 @@ impl Config {
         if !value.is_object() {
             return Err(unsound(origin, "another JSON value"));
         }
-        Ok(Self { path: origin.to_owned(), prefix: String::new(), value })
+        Ok(Self { path: origin.to_owned(), prefix: String::new(), value: Arc::new(value), defaults: None })
     }
 
     /// The file.
@@ -54,7 +57,13 @@ impl Config {
     }
 
     fn get(&self, field: &str) -> Option<&Value> {
-        self.value.get(field).filter(|value| !value.is_null())
+        let stated = self.value.get(field).filter(|value| !value.is_null());
+        stated.or_else(|| self.defaults.as_ref()?.get(field))
+    }
+
+    /// The same fields, and those of the object `defaults` where it has none.
+    pub(super) fn with_defaults(&self, defaults: Value) -> Self {
+        Self { defaults: Some(Arc::new(defaults)), ..self.clone() }
     }
 
     pub(crate) fn has(&self, field: &str) -> bool {
@@ -68,7 +77,7 @@ impl Config {
             return Err(self.wrong(field, "a JSON object"));
         }
         let prefix = format!("{}{field}.", self.prefix);
-        Ok(Some(Self { path: self.path.clone(), prefix, value: value.clone() }))
+        Ok(Some(Self { path: self.path.clone(), prefix, value: Arc::new(value.clone()), defaults: None }))
     }
 
     pub(crate) fn wrong(&self, field: &str, expected: &str) -> ModelError {

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::spec::{DecoderSpec, LayerKind, Layout, NormWeights, Norms, QkNorm, Rope, RopeScaling, Rotation};
 use crate::weights::Metadata;
 use moot_kernels::Gate;
+use serde_json::{Value, json};
 
 /// Every sixth layer attends to all positions, unless a file says otherwise.
 const PATTERN: usize = 6;
@@ -46,7 +47,18 @@ fn from_gguf(metadata: &Metadata) -> Result<DecoderSpec> {
     Ok(spec)
 }
 
+/// What transformers' class has where a file is silent, as published ones of 4B and more are. Fields that all files state
+/// are not among them.
+fn defaults() -> Value {
+    json!({
+        "vocab_size": 262_208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+        "max_position_embeddings": 131_072, "rms_norm_eps": 1e-6, "query_pre_attn_scalar": 256,
+        "tie_word_embeddings": true,
+    })
+}
+
 fn from_config(config: &Config) -> Result<DecoderSpec> {
+    let config = &config.with_defaults(defaults());
     for field in ["attn_logit_softcapping", "final_logit_softcapping"] {
         config.refuse(field, |_| false, "null (Gemma 3 has no soft caps)")?;
     }

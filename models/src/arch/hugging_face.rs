@@ -71,8 +71,13 @@ pub(super) fn in_mxfp4(config: &Config, architecture: &'static str) -> Result<De
 }
 
 fn of_any_activation(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
-    config.refuse("quantization_config", |_| false, "weights that are not quantised (or a GGUF file of the model)")?;
+    refuse_quantised(config)?;
     fields(config, architecture)
+}
+
+/// Refuses weights that are quantised.
+pub(super) fn refuse_quantised(config: &Config) -> Result<()> {
+    config.refuse("quantization_config", |_| false, "weights that are not quantised (or a GGUF file of the model)")
 }
 
 fn fields(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {

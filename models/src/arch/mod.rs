@@ -35,7 +35,7 @@ pub use row::Arch;
 use crate::error::{ModelError, Result};
 use crate::spec::{Bias, DecoderSpec, ExpertTensors, Output, RopeScaling, Values};
 use crate::weights::{Gguf, Weights};
-use names::{BlockTensor, Folder, Inner, Name, Naming};
+use names::{BlockTensor, Folder, Inner, Name, Naming, Text};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -156,16 +156,25 @@ pub fn spec_of_config(config: &Config) -> Result<DecoderSpec> {
     Ok(spec)
 }
 
-/// Models that take images too: their `model_type`, that of their `text_config`, and that of the row that reads it.
-const WITH_IMAGES: &[(&str, &str, &str)] = &[
-    ("qwen3_5", "qwen3_5_text", "qwen3_5_text"),
-    ("qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_moe_text"),
-    ("gemma4", "gemma4_text", "gemma4_text"),
-    ("gemma4_unified", "gemma4_unified_text", "gemma4_text"),
+/// What a `text_config` may be: its `model_type`, and that of the row that reads it.
+type Texts = &'static [(&'static str, &'static str)];
+
+/// Models that take images too: their `model_type`, and their texts, the first of which is meant where the section does
+/// not say its `model_type`.
+const WITH_IMAGES: &[(&str, Texts)] = &[
+    ("qwen3_5", &[("qwen3_5_text", "qwen3_5_text")]),
+    ("qwen3_5_moe", &[("qwen3_5_moe_text", "qwen3_5_moe_text")]),
+    ("gemma3", &[("gemma3_text", "gemma3_text")]),
+    ("gemma4", &[("gemma4_text", "gemma4_text")]),
+    ("gemma4_unified", &[("gemma4_unified_text", "gemma4_text")]),
+    ("mistral3", &[("mistral", "mistral"), ("ministral3", "ministral3")]),
 ];
 
 /// Beginnings of the names of tensors that only images and sounds need.
-const OF_IMAGES: [&str; 6] = [
+const OF_IMAGES: [&str; 9] = [
+    "vision_tower.",
+    "multi_modal_projector.",
+    "model.multi_modal_projector.",
     "model.visual.",
     "model.vision_tower.",
     "model.vision_embedder.",
@@ -175,13 +184,22 @@ const OF_IMAGES: [&str; 6] = [
 ];
 
 fn of_config(config: &Config) -> Result<DecoderSpec> {
+    const NONE: Texts = &[];
     let row = |name: &str| ARCHS.iter().find(|arch| arch.model_type == name);
-    let with_images = WITH_IMAGES.iter().filter_map(|(name, text, of)| Some((*name, (row(of)?, Some(*text)))));
-    let rows = ARCHS.iter().map(|arch| (arch.model_type, (arch, None))).chain(with_images);
-    let (arch, nested) = find(config.path(), config.str("model_type")?, rows)?;
-    let Some(expected) = nested else { return (arch.from_config)(config) };
+    let with_images = WITH_IMAGES.iter().map(|(name, texts)| (*name, (None, *texts)));
+    let rows = ARCHS.iter().map(|arch| (arch.model_type, (Some(arch), NONE))).chain(with_images);
+    let (arch, texts): (Option<&Arch>, Texts) = find(config.path(), config.str("model_type")?, rows)?;
+    if let Some(arch) = arch {
+        return (arch.from_config)(config);
+    }
     let text = config.section("text_config")?.ok_or_else(|| config.wrong("text_config", "a JSON object"))?;
-    text.refuse("model_type", |value| value == expected, &format!("\"{expected}\""))?;
+    let said = text.optional_str("model_type")?;
+    let of = texts.iter().find(|(name, _)| said.is_none_or(|said| said == *name));
+    let Some(arch) = of.and_then(|(_, of)| row(of)) else {
+        let expected = texts.iter().map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(" or ");
+        return Err(text.wrong("model_type", &expected));
+    };
+    hugging_face::refuse_quantised(config)?;
     let mut spec = (arch.from_config)(&text)?;
     if config.has("tie_word_embeddings") {
         spec.output = if config.flag("tie_word_embeddings")? { Output::Tied } else { Output::Own };
@@ -239,7 +257,9 @@ fn check_tensors(weights: &Weights, spec: &DecoderSpec, naming: Naming) -> Resul
         tied || match naming {
             Naming::Gguf | Naming::GgufLfm2 => rope::TENSORS.contains(&name),
             // Frequencies that old checkpoints store although they follow from the configuration.
-            Naming::HuggingFace(Folder { with_images: true, .. }) => OF_IMAGES.iter().any(|of| name.starts_with(of)),
+            Naming::HuggingFace(Folder { text: Text::Within | Text::Older, .. }) => {
+                OF_IMAGES.iter().any(|of| name.starts_with(of))
+            }
             Naming::HuggingFace(_) | Naming::HuggingFaceLfm2 => name.ends_with(".rotary_emb.inv_freq"),
         }
     };

@@ -195,15 +195,40 @@ pub enum Naming {
 /// What names differ by between transformers folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Folder {
-    /// Whether the model takes images too, and these are the names of its text.
-    pub with_images: bool,
+    /// Where the text is.
+    pub text: Text,
     /// Whether experts stand beside `mlp`, and not in it (Gemma 4).
     pub experts_beside: bool,
 }
 
+/// Where a transformers folder has the tensors of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Text {
+    /// The model is of text alone: `model.layers.0`.
+    #[default]
+    Alone,
+    /// The model takes images too: `model.language_model.layers.0`.
+    Within,
+    /// The same in the form of older files: `language_model.model.layers.0`.
+    Older,
+}
+
+impl Text {
+    /// Those of models that take images too.
+    pub const WITH_IMAGES: [Self; 2] = [Self::Within, Self::Older];
+
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Alone => "model",
+            Self::Within => "model.language_model",
+            Self::Older => "language_model.model",
+        }
+    }
+}
+
 impl Naming {
     /// transformers', of a model of text alone.
-    pub const FOLDER: Self = Self::HuggingFace(Folder { with_images: false, experts_beside: false });
+    pub const FOLDER: Self = Self::HuggingFace(Folder { text: Text::Alone, experts_beside: false });
 
     /// The tensor's name in the file.
     #[must_use]
@@ -253,11 +278,12 @@ fn gguf_name(name: Name) -> String {
 }
 
 fn hugging_face_name(folder: Folder, name: Name) -> String {
-    let prefix = if folder.with_images { "model.language_model" } else { "model" };
+    let prefix = folder.text.prefix();
     let experts = if folder.experts_beside { "experts" } else { "mlp.experts" };
     match name {
         Name::Embedding => format!("{prefix}.embed_tokens.weight"),
         Name::OutputNorm => format!("{prefix}.norm.weight"),
+        Name::Output if folder.text == Text::Older => "language_model.lm_head.weight".into(),
         Name::Output => "lm_head.weight".into(),
         Name::LayerEmbedding => format!("{prefix}.embed_tokens_per_layer.weight"),
         Name::LayerProjection => format!("{prefix}.per_layer_model_projection.weight"),

@@ -22,7 +22,7 @@ pub use random::{Random, RandomOptions, storage_of};
 pub use rows::{Order, Rows};
 pub use safetensors::Safetensors;
 
-use crate::arch::names::{BlockTensor, Folder, Name, Naming};
+use crate::arch::names::{BlockTensor, Folder, Name, Naming, Text};
 use crate::error::{ModelError, Result};
 use crate::spec::DecoderSpec;
 use ::safetensors::Dtype;
@@ -85,11 +85,13 @@ impl Weights {
             Self::Gguf(_) | Self::Random(_) => Naming::Gguf,
             Self::Safetensors(_) if has(Naming::HuggingFaceLfm2, Name::OutputNorm) => Naming::HuggingFaceLfm2,
             Self::Safetensors(_) => {
-                let text = Folder { with_images: true, ..Folder::default() };
-                let with_images = has(Naming::HuggingFace(text), Name::Embedding);
-                let beside = Folder { with_images, experts_beside: true };
+                let embeds = |text: &Text| {
+                    has(Naming::HuggingFace(Folder { text: *text, experts_beside: false }), Name::Embedding)
+                };
+                let text = Text::WITH_IMAGES.into_iter().find(embeds).unwrap_or_default();
+                let beside = Folder { text, experts_beside: true };
                 let experts_beside = has(Naming::HuggingFace(beside), Name::Block(0, BlockTensor::ExpertsGateUp));
-                Naming::HuggingFace(Folder { with_images, experts_beside })
+                Naming::HuggingFace(Folder { text, experts_beside })
             }
         }
     }

@@ -3,6 +3,7 @@
 
 mod architectures;
 mod gemma4;
+mod images;
 mod real;
 mod recurrent;
 mod tiny;

@@ -101,6 +101,9 @@ GEMMA4_MOE_OTHERS = dict(layer_types=[SLIDING, FULL, SLIDING, FULL], global_head
 GEMMA4_IMAGES_OTHERS = dict(layer_types=[FULL, SLIDING, FULL], global_head_dim=32)
 # Said of a field in a row's last column: config.json lacks it, as published files do.
 ABSENT = object()
+GEMMA3_LEFT_OUT = ("num_attention_heads", "num_key_value_heads", "max_position_embeddings", "rms_norm_eps")
+GEMMA3_LEFT_OUT += ("query_pre_attn_scalar", "tie_word_embeddings", "hidden_activation", "attention_bias")
+GEMMA3_LEFT_OUT += ("attn_logit_softcapping", "final_logit_softcapping")
 
 # name: configuration, its base of rotations, and what config.json says of them in the form of its time.
 MODELS = {
@@ -310,9 +313,24 @@ MODELS = {
         GEMMA4 | GEMMA4_IMAGES_OTHERS | dict(final_logit_softcapping=30.0),
         GEMMA4_WRITTEN | GEMMA4_IMAGES_OTHERS | dict(torch_dtype=ABSENT),
     ),
+    # Published files of 4B and more leave out what is the class's default; a head would be 256 wide.
+    "gemma3-images": (
+        Gemma3TextConfig,
+        dict(hidden_size=32, intermediate_size=40, num_attention_heads=8, num_key_value_heads=4, head_dim=16)
+        | dict(num_hidden_layers=6, rms_norm_eps=1e-6, max_position_embeddings=131072),
+        dict(query_pre_attn_scalar=256, sliding_window=WINDOW, rope_parameters=GEMMA3_ROPE),
+        dict(rope_scaling=dict(rope_type="linear", factor=8.0)) | {name: ABSENT for name in GEMMA3_LEFT_OUT},
+    ),
+    "ministral3-images": (
+        Ministral3Config,
+        dict(hidden_size=48, intermediate_size=40, num_attention_heads=4, num_key_value_heads=2, head_dim=16),
+        dict(tie_word_embeddings=False, sliding_window=None, rope_parameters=MINISTRAL3_ROPE),
+        dict(rope_parameters=MINISTRAL3_ROPE),
+    ),
 }  # fmt: skip
 
 FOLDER_ONLY = ("gemma3-scalar", "mistral-window", "qwen2-window", "qwen3moe-plain", "qwen35-images", "gemma4-images")
+FOLDER_ONLY += ("gemma3-images", "ministral3-images")
 # Seeds whose continuation leaves no step to a near tie and does not end in a short loop, nor any choice of experts to a
 # near tie. Other models count from 31.
 SEEDS = {
@@ -338,6 +356,8 @@ SEEDS = {
     "gemma4": 117,
     "gemma4-moe": 120,
     "gemma4-images": 332,
+    "gemma3-images": 270,
+    "ministral3-images": 1614,
 }
 
 # Norms multiply by one more than their numbers.

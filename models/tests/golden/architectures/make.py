@@ -40,6 +40,8 @@ What the models cover between them (`../tiny` has llama and qwen2 without any of
     | gemma4         | 4 x 16 and 32 of 48    | tied   | on 1/4 of a head if full    | shared keys, layers' embeddings    |
     | gemma4-moe     | 4 x 16 and 32 of 48    | tied   | on 1/4 of a head if full    | values from keys, 2 of 8 experts   |
     | gemma4-images  | 2 x 32 of 48           | tied   | on 1/4 of a head if full    | folder only: images and sound      |
+    | gemma3-images  | 8 x 16 of 32           | tied   | linear, full layers only    | folder only: images, few fields    |
+    | ministral3-... | 4 x 16 of 48           | own    | yarn, its magnitude is 1    | folder only: images                |
 
 A window is 16 positions wide. GGUF has no key for the window of llama and qwen2 nor for the scale of Gemma 3's scores, so
 these models are folders only. llama.cpp reads the window of phi3 and ignores it;
@@ -62,12 +64,13 @@ import numpy as np
 import torch
 from safetensors.numpy import save_file
 from safetensors.torch import save_file as save_torch
-from transformers import AutoModelForCausalLM, Mxfp4Config, logging
+from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, Mxfp4Config, logging
 
 import delta
 import experts
 import gemma4
 import gpt_oss
+import images
 import lfm2
 from configs import ABSENT, FOLDER_ONLY, LENGTHS, LESS_ONE, MODELS, SEEDS, SHARED, VOCAB
 from gguf_layout import write_gguf
@@ -96,13 +99,18 @@ WRITTEN = (
 ).split()
 
 
-def norm_scale(name, noise, continued):
+def norm_scale(name, noise, continued, config):
     """What a norm multiplies by. In a model to be continued, the last norm's numbers have either sign: otherwise a token
     of tied embeddings is its own likely continuation. Its attention is sharper, or the continuation is soon a loop.
     """
     if continued and name == "model.norm.weight":
         return 1.2 * noise
-    return (1.6 if continued and ("q_norm" in name or "k_norm" in name) else 1.0) + 0.3 * noise
+    if not (continued and ("q_norm" in name or "k_norm" in name)):
+        return 1.0 + 0.3 * noise
+    # Scores may be divided by more than the root of a head's width.
+    scalar = getattr(config, "query_pre_attn_scalar", None)
+    divided = max(1.0, scalar / config.head_dim) if scalar else 1.0
+    return 1.6 * divided**0.25 + 0.3 * noise
 
 
 def drawn(name, noise, config, continued):
@@ -116,7 +124,7 @@ def drawn(name, noise, config, continued):
     if config.model_type == gemma4.MODEL_TYPE and (numbers := gemma4.drawn(name, noise)) is not None:
         return numbers
     if "norm" in name:
-        return norm_scale(name, noise, continued) - (1.0 if config.model_type in LESS_ONE else 0.0)
+        return norm_scale(name, noise, continued, config) - (1.0 if config.model_type in LESS_ONE else 0.0)
     if name.endswith(".bias"):
         return 0.5 * noise
     if "embed_tokens" in name:
@@ -170,6 +178,8 @@ def write_folder(folder, model, rope):
         state = gemma4.in_folder(state, model.config)
     if folder.name == "gemma4-images":
         fields, state = gemma4.with_images(fields, state)
+    if folder.name in images.FORMS:
+        fields, state = images.FORMS[folder.name](fields, state)
     (folder / "config.json").write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
     save_torch(state, str(folder / "model.safetensors"), metadata={"format": "pt"})
 
@@ -207,7 +217,8 @@ def check_loads(folder, tensors):
     options = dict(dtype=torch.float32, attn_implementation="eager")
     if (folder / "config.json").read_text(encoding="utf-8").find('"mxfp4"') >= 0:
         options["quantization_config"] = Mxfp4Config(dequantize=True)
-    form = AutoModelForCausalLM.from_pretrained(folder, **options).eval().float()
+    kind = AutoModelForImageTextToText if folder.name == images.MINISTRAL3 else AutoModelForCausalLM
+    form = kind.from_pretrained(folder, **options).eval().float()
     for number in range(len(LENGTHS)):
         found = logits_of(form, tensors[f"ids.{number}"].tolist())
         assert np.abs(found - tensors[f"logits.{number}"]).max() < 1e-5, folder

@@ -102,7 +102,7 @@ def slips_of(name, model):
     changed = {slip: dict(rope_parameters=rope) for slip, rope in rope_slips(config.rope_parameters).items()}
     if getattr(config, "sliding_window", None) == WINDOW:
         changed |= window_slips(config)
-    if name == "ministral3":
+    if config.model_type == "ministral3":
         rope = config.rope_parameters
         changed["no scaling"] = dict(rope_parameters=rope | dict(rope_type="default"))
         changed["magnitude"] = dict(rope_parameters=rope | dict(attention_factor=1.2))
