@@ -358,6 +358,8 @@ SEEDS = {
     "gemma4-images": 332,
     "gemma3-images": 270,
     "ministral3-images": 1614,
+    "llama3": 110,
+    "qwen3": 498,
 }
 
 # Norms multiply by one more than their numbers.
