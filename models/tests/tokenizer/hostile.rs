@@ -36,12 +36,12 @@ fn fields_that_are_wrong_are_named() {
         (
             "tokenizer.ggml.pre",
             text("chatglm"),
-            r#"one of "qwen2", "smollm", "llama-bpe", "tekken", "gpt-2", "default", "gpt-4o", "dbrx", "qwen35""#,
+            r#"one of "qwen2", "smollm", "llama-bpe", "tekken", "gpt-2", "default", "gpt-4o", "glm4", "dbrx", "qwen35""#,
         ),
         (
             "tokenizer.ggml.pre",
             None,
-            r#"one of "qwen2", "smollm", "llama-bpe", "tekken", "gpt-2", "default", "gpt-4o", "dbrx", "qwen35", found nothing"#,
+            r#"one of "qwen2", "smollm", "llama-bpe", "tekken", "gpt-2", "default", "gpt-4o", "glm4", "dbrx", "qwen35", found nothing"#,
         ),
         ("tokenizer.ggml.tokens", None, "an array of strings"),
         ("tokenizer.ggml.tokens", Some(Value::StringArray(vec![])), "1 to 1048576 tokens"),

@@ -60,7 +60,7 @@ def gz(data):
 def pipeline(tokenizer, splitter):
     """Sets the published normaliser, splitter and decoder of a model family."""
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=splitter in ("smollm", "gpt-2"))
-    patterns = {"llama-bpe": [PATTERN % "{1,3}"], "dbrx": [PATTERN % "{1,3}"], "qwen2": [PATTERN % ""], "tekken": [TEKKEN], "default": DEFAULT,
+    patterns = {"llama-bpe": [PATTERN % "{1,3}"], "dbrx": [PATTERN % "{1,3}"], "glm4": [PATTERN % "{1,3}"], "qwen2": [PATTERN % ""], "tekken": [TEKKEN], "default": DEFAULT,
                 "qwen35": [QWEN35], "gpt-4o": [GPT_4O]}.get(splitter, [])
     cuts = [pre_tokenizers.Digits(individual_digits=True)] if splitter == "smollm" else []
     cuts += [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
@@ -190,11 +190,11 @@ def tiny(texts):
     samples = ["Everyone has the right to life, liberty and security of person.", "12345 don't\n\n  x", "e\u0301 Å ｆ 世界 👍", "  a  \t b\r\n\r\n c ",
                "everyone everyone's", "theRightOf EVERYone/\n 12345678 <=> $5.00", " the of and", "right", "rights 1948 ½", "", "नमस्ते e\u0331x.\u0301"]
     cases = []
-    for splitter in ("qwen2", "smollm", "llama-bpe", "tekken", "gpt-2", "default", "gpt-4o", "qwen35", "dbrx"):
+    for splitter in ("qwen2", "smollm", "llama-bpe", "tekken", "gpt-2", "default", "gpt-4o", "qwen35", "dbrx", "glm4"):
         copy = Tokenizer.from_file(f"{HERE}/tiny.tokenizer.json")
         copy.normalizer = normalizers.Sequence([])
         pipeline(copy, splitter)
-        if splitter in ("llama-bpe", "tekken", "gpt-4o"):
+        if splitter in ("llama-bpe", "tekken", "gpt-4o", "glm4"):
             model = json.loads(copy.to_str())
             model["model"]["ignore_merges"] = True
             copy = Tokenizer.from_str(json.dumps(model))
