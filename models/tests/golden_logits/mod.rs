@@ -2,6 +2,7 @@
 //! greedy continuation. The reference numbers and the scripts that made them lie in `tests/golden/`.
 
 mod architectures;
+mod experts;
 mod gemma4;
 mod images;
 mod real;
