@@ -1,6 +1,6 @@
 //! The engine in this process as an [`Llm`].
 
-use super::thoughts::{self, OPEN};
+use super::thoughts;
 use super::{Call, Capabilities, Delta, Llm, ModelIdentity, OnDelta, OnFailure, OnReply, Reply};
 use crate::cancel::Cancel;
 use crate::engine::{Completion, Engine, Event, Request, Stats, Think};
@@ -121,7 +121,7 @@ impl Local {
         // A model may think without having been asked to, where neither a grammar nor a prefill prevents it.
         let free = call.grammar.is_none() && call.prefill.is_empty() && matches!(call.prompt, Prompt::Chat(_));
         let (thoughts, text) = match thoughts::split(&done.text) {
-            (Some(text), reply) if free && done.text.trim_start().starts_with(OPEN) => {
+            (Some(text), reply) if free && thoughts::opened(&done.text) => {
                 (Some(Thoughts { text, ..Thoughts::default() }), reply.to_owned())
             }
             _ => (thoughts, done.text),
@@ -246,13 +246,14 @@ impl Llm for Local {
     }
 }
 
-/// Whether the model can think before it replies: its template knows that, or opens thoughts.
+/// Whether the model can think before it replies: its template knows that, or opens thoughts, or writes those of earlier
+/// turns between marks that the model sets itself.
 pub(crate) fn thinks(model: &Model) -> bool {
     let template = &model.template;
     let question = [Message::new(Role::User, "question")];
-    let open = template.thought_marks().open;
-    let opens = template.render(&question, true, Thinking::On).is_ok_and(|prompt| is_open(&prompt, open));
-    opens || template.knows_thinking()
+    let marks = template.thought_marks();
+    let opens = template.render(&question, true, Thinking::On).is_ok_and(|prompt| is_open(&prompt, marks.open));
+    opens || marks.unswitched || template.knows_thinking()
 }
 
 /// The tokens of a chat up to the reply. With thinking on they end within the thoughts, otherwise outside of them.

@@ -1,7 +1,9 @@
-//! The vocabularies that llama.cpp tests its own tokenizer with, and what Hugging Face's tokenizers make of its texts.
+//! The vocabularies that llama.cpp tests its own tokenizer with, and what Hugging Face's tokenizers make of its texts; and
+//! chat templates of which it has copies.
 
+use super::fixture::json;
 use super::templates::check_gemma4;
-use moot_models::tokenizer::{ChatTemplate, Tokenizer};
+use moot_models::tokenizer::{ChatTemplate, Message, Segment, Thinking, Tokenizer};
 use moot_models::weights::Gguf;
 use std::path::PathBuf;
 
@@ -10,11 +12,39 @@ const SEPARATOR: &str = "\n__ggml_vocab_test__\n";
 /// Vocabularies that are read; the others are of splitters that are refused.
 const READ: [&str; 8] = ["gemma-4", "gpt-2", "llama-bpe", "llama-spm", "phi-3", "qwen2", "qwen35", "refact"];
 
+fn folder() -> PathBuf {
+    let folder = std::env::var_os("MOOT_LLAMA_CPP_VOCABULARIES");
+    PathBuf::from(folder.expect("MOOT_LLAMA_CPP_VOCABULARIES names the folder `models` of llama.cpp"))
+}
+
+/// Published templates against Hugging Face's rendering of one conversation.
+#[test]
+#[ignore = "needs MOOT_LLAMA_CPP_VOCABULARIES, the folder `models` of llama.cpp's source"]
+fn published_templates_render_as_by_hugging_face() {
+    let golden = json("published.json");
+    let messages: Vec<Message> = serde_json::from_value(golden["messages"].clone()).unwrap();
+    for (name, expected) in golden["templates"].as_object().unwrap() {
+        let source = std::fs::read_to_string(folder().join(format!("templates/{name}.jinja"))).unwrap();
+        let template = ChatTemplate::new(&source, name, Some("<s>"), Some("</s>")).unwrap_or_else(|e| panic!("{e}"));
+        let marks = template.thought_marks();
+        assert!(template.takes_system(), "{name}");
+        for (thinking, key) in [(Thinking::On, "on"), (Thinking::Off, "off")] {
+            // The channel of a turn is begun here.
+            let begun =
+                marks.channels.map_or("", |channel| if thinking == Thinking::On { marks.open } else { channel });
+            let segments = template.render(&messages, true, thinking).unwrap_or_else(|e| panic!("{e}"));
+            let found: String = segments.iter().map(Segment::text).collect();
+            assert_eq!(found, format!("{}{begun}", expected[key].as_str().unwrap()), "{name}, {key}");
+            let contents = segments.iter().filter(|segment| matches!(segment, Segment::Content(_))).count();
+            assert_eq!(contents, messages.len(), "{name}: {segments:?}");
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs MOOT_LLAMA_CPP_VOCABULARIES, the folder `models` of llama.cpp's source"]
 fn llama_cpp_vocabularies_give_the_ids_of_hugging_face() {
-    let folder = std::env::var_os("MOOT_LLAMA_CPP_VOCABULARIES");
-    let folder = PathBuf::from(folder.expect("MOOT_LLAMA_CPP_VOCABULARIES names the folder `models` of llama.cpp"));
+    let folder = folder();
     for name in READ {
         let path = folder.join(format!("ggml-vocab-{name}.gguf"));
         let file = Gguf::open(&path).unwrap();

@@ -167,6 +167,19 @@ fn replies_in_channels_begin_in_the_channel_of_thoughts_or_in_that_of_the_reply(
     assert!(text(&done).ends_with("final<|message|>A smith.<|return|>"), "nothing is begun where nothing follows");
 }
 
+/// As Ministral 3's, whose models open thoughts themselves.
+#[test]
+fn thoughts_may_be_opened_by_the_model_alone() {
+    let source = "{% for m in messages %}{% if m.role == 'user' %}[INST]{{ m.content }}[/INST]{% else %}\
+                  {% if m.thinking %}[THINK]{{ m.thinking }}[/THINK]{% endif %}{{ m.content }}</s>{% endif %}{% endfor %}";
+    let template = template(source);
+    let marks = template.thought_marks();
+    assert_eq!((marks.open, marks.close, marks.then, marks.unswitched), ("[THINK]", "[/THINK]", "", true));
+    for thinking in [Thinking::On, Thinking::Off] {
+        assert_eq!(text(&template.render(&user("q"), true, thinking).unwrap()), "[INST]q[/INST]");
+    }
+}
+
 #[test]
 fn contents_are_segments_of_their_own() {
     let segments = template("{% for m in messages %}[{{ m.role }}]{{ m.content }}!{% endfor %}").render(

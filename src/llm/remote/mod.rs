@@ -224,9 +224,7 @@ impl Remote {
         let (thought, text) = match thoughts::split(&received.text) {
             _ if !told.is_empty() => (Some(told.to_owned()), received.text.trim_start()),
             // A reply that a schema holds has no thoughts; a marker in it is a quotation.
-            (thought, text) if asked.is_none() || received.text.trim_start().starts_with(thoughts::OPEN) => {
-                (thought, text)
-            }
+            (thought, text) if asked.is_none() || thoughts::opened(&received.text) => (thought, text),
             _ => (None, received.text.as_str()),
         };
         // A server that ignores the schema replies with something else than an object.
