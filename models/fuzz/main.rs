@@ -49,3 +49,14 @@ fn every_target_has_a_test_and_a_corpus() {
     assert!(targets::TARGETS.iter().map(|target| target.name).eq(tested));
     assert!(targets::TARGETS.iter().all(|target| run::corpus(target).len() >= 3));
 }
+
+/// Of each architecture that GGUF files name, a sound file that fuzzing starts from.
+#[test]
+fn every_architecture_has_a_sound_gguf() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/gguf");
+    for arch in moot_models::arch::ARCHS.iter().filter(|arch| arch.from_gguf.is_some()) {
+        let path = folder.join(format!("{}.gguf", arch.name));
+        let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        targets::gguf(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+}

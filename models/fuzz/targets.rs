@@ -61,6 +61,19 @@ const CONFIGS: &[&str] = &[
     "tests/golden/architectures/gpt-oss/config.json",
     "tests/golden/architectures/qwen35/config.json",
     "tests/golden/architectures/qwen35-images/config.json",
+    "tests/golden/architectures/qwen35moe/config.json",
+    "tests/golden/architectures/ministral3/config.json",
+    "tests/golden/architectures/ministral3-images/config.json",
+    "tests/golden/architectures/gemma3-images/config.json",
+    "tests/golden/architectures/gemma4/config.json",
+    "tests/golden/architectures/gemma4-moe/config.json",
+    "tests/golden/architectures/gemma4-images/config.json",
+    "tests/golden/architectures/olmo2/config.json",
+    "tests/golden/architectures/olmo3/config.json",
+    "tests/golden/architectures/granite/config.json",
+    "tests/golden/architectures/glm4/config.json",
+    "tests/golden/architectures/lfm2/config.json",
+    "tests/golden/architectures/lfm2moe/config.json",
     "tests/golden/tiny/qwen2/config.json",
 ];
 
@@ -91,6 +104,8 @@ const TEMPLATES: &[&str] = &[
     "tests/golden/tokenizer/templates/qwen35.jinja",
     "tests/golden/tokenizer/templates/harmony.jinja",
     "tests/golden/tokenizer/templates/lfm2.jinja",
+    "tests/golden/tokenizer/templates/gemma3.jinja",
+    "tests/golden/tokenizer/templates/gemma4.jinja",
 ];
 
 /// Words of the language, those that make much of little first.

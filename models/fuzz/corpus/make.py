@@ -2,7 +2,8 @@
 
     python make.py            # writes beside this file; needs numpy, gguf, safetensors
 
-Small, because a fuzzer's chance to hit a field falls with every byte around it. The models have one layer of 16.
+Small, because a fuzzer's chance to hit a field falls with every byte around it. The models have one layer of 16, or two
+where these differ.
 """
 
 import json
@@ -47,6 +48,140 @@ def model(name, architecture, blocks, extra=lambda writer: None, without=()):
             continue
         writer.add_tensor(f"blk.0.{part}.weight", noise(*shape))
     finish(writer)
+
+
+def layered(name, architecture, blocks, fields, output_norm="output_norm", rope=None):
+    """As `model`, of several layers: each of `blocks` has the shapes of its tensors by their names, ending included."""
+    writer = gguf.GGUFWriter(str(HERE / "gguf" / f"{name}.gguf"), architecture)
+    writer.add_block_count(len(blocks))
+    writer.add_context_length(64)
+    writer.add_embedding_length(H)
+    writer.add_feed_forward_length(H)
+    writer.add_head_count(1)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_key_length(H)
+    fields(writer)
+    writer.add_tensor("token_embd.weight", noise(4, H))
+    writer.add_tensor(f"{output_norm}.weight", noise(H))
+    if rope is not None:
+        writer.add_tensor("rope_freqs.weight", rope)
+    for layer, block in enumerate(blocks):
+        for part, shape in block.items():
+            writer.add_tensor(f"blk.{layer}.{part}", noise(*shape))
+    finish(writer)
+
+
+def weights(*parts, **others):
+    """Square matrices of `parts`, and norms where a name says so."""
+    shapes = {part: (H,) if "norm" in part else (H, H) for part in parts}
+    return {f"{part}.weight": shape for part, shape in (shapes | others).items()}
+
+
+ATTENTION = ("attn_q", "attn_k", "attn_v", "attn_output", "attn_q_norm", "attn_k_norm")
+FEED_FORWARD = ("ffn_gate", "ffn_up", "ffn_down")
+
+
+def add_experts(writer):
+    writer.add_expert_count(2)
+    writer.add_expert_used_count(1)
+    writer.add_expert_feed_forward_length(H)
+
+
+def families():
+    """One of each architecture that the others are not."""
+    separate = {part: (H, H) for part in ("attn_q", "attn_k", "attn_v", "ffn_gate", "ffn_up")}
+    normed = {"attn_q_norm": (H,), "attn_k_norm": (H,)}
+    around = {"post_attention_norm": (H,), "post_ffw_norm": (H,)}
+    experts = {f"ffn_{part}_exps": (2, H, H) for part in ("gate", "up", "down")} | {"ffn_gate_inp": (2, H)}
+
+    def based(base, more=lambda writer: None):
+        def add(writer):
+            writer.add_rope_freq_base(base)
+            more(writer)
+
+        return add
+
+    def yarn(writer):
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(8.0)
+        writer.add_rope_scaling_orig_ctx_len(16)
+        writer.add_rope_scaling_yarn_log_mul(1.0)
+        writer.add_attn_temperature_scale(0.1)
+
+    model("gemma3", "gemma3", separate | normed | around, based(1e6, lambda writer: writer.add_sliding_window(16)))
+    model("smollm3", "smollm3", separate, based(2e6))
+    model("mistral3", "mistral3", separate, based(1e6, yarn))
+    olmo2 = separate | normed | around
+    model("olmo2", "olmo2", olmo2, based(5e5, lambda writer: writer.add_sliding_window(16)), without=("attn_norm", "ffn_norm"))
+    model("granite", "granite", separate, based(1e4, lambda writer: writer.add_logit_scale(2.0)))
+    glm4 = {part: (H, H) for part in ("attn_q", "attn_k", "attn_v")} | {"ffn_up": (2 * H, H)} | around
+    model("glm4", "glm4", glm4, based(1e4, lambda writer: writer.add_rope_dimension_count(8)))
+    attention = {part: (H, H) for part in ("attn_q", "attn_k", "attn_v")}
+    model("qwen3moe", "qwen3moe", attention | normed | experts, based(1e6, add_experts), without=("ffn_down",))
+
+    def gemma4(writer):
+        writer.add_head_count_kv(1)
+        writer.add_rope_freq_base(1e6)
+        writer.add_key_length_swa(H)
+        writer.add_value_length_swa(H)
+        writer.add_rope_dimension_count(H)
+        writer.add_rope_dimension_count_swa(H)
+        writer.add_sliding_window(16)
+        writer.add_sliding_window_pattern([True, False])
+        writer.add_final_logit_softcapping(30.0)
+
+    block = weights("attn_norm", "ffn_norm", *ATTENTION, *around, *FEED_FORWARD, layer_output_scale=(1,))
+    part_turns = np.array([1.0, 1.0] + (H // 2 - 2) * [1e30], dtype=np.float32)
+    layered("gemma4", "gemma4", [block, block], gemma4, rope=part_turns)
+
+    def qwen35(writer):
+        writer.add_head_count_kv(1)
+        writer.add_rope_freq_base(1e7)
+        writer.add_rope_dimension_count(8)
+        writer.add_ssm_conv_kernel(4)
+        writer.add_ssm_state_size(H)
+        writer.add_ssm_group_count(1)
+        writer.add_ssm_time_step_rank(1)
+        writer.add_ssm_inner_size(H)
+        writer.add_full_attention_interval(2)
+
+    def qwen35moe(writer):
+        qwen35(writer)
+        add_experts(writer)
+        writer.add_expert_shared_feed_forward_length(H)
+
+    norms = ("attn_norm", "post_attention_norm")
+    delta = weights(*norms, "attn_gate", "ssm_norm", "ssm_out", attn_qkv=(3 * H, H), ssm_beta=(1, H), ssm_alpha=(1, H))
+    delta |= {"ssm_conv1d.weight": (3 * H, 4), "ssm_a": (1,), "ssm_dt.bias": (1,)}
+    gated = weights(*norms, *ATTENTION) | {"attn_q.weight": (2 * H, H)}
+    layered("qwen35", "qwen35", [each | weights(*FEED_FORWARD) for each in (delta, gated)], qwen35)
+    shared = weights(*(f"{part}_shexp" for part in FEED_FORWARD), ffn_gate_inp_shexp=(H,), **experts)
+    layered("qwen35moe", "qwen35moe", [each | shared for each in (delta, gated)], qwen35moe)
+
+    def lfm2(writer):
+        writer.add_head_count_kv([0, 1])
+        writer.add_rope_freq_base(1e6)
+        writer.add_shortconv_l_cache(3)
+
+    def lfm2moe(writer):
+        lfm2(writer)
+        add_experts(writer)
+        writer.add_leading_dense_block_count(1)
+        writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+
+    norms = ("attn_norm", "ffn_norm")
+    conv = weights(*norms, *FEED_FORWARD) | {"shortconv.in_proj.weight": (3 * H, H), "shortconv.conv.weight": (H, 3)}
+    conv |= {"shortconv.out_proj.weight": (H, H)}
+    attention = weights(*norms, *ATTENTION)
+    layered("lfm2", "lfm2", [conv, attention | weights(*FEED_FORWARD)], lfm2, output_norm="token_embd_norm")
+    chosen = weights(**experts) | {"exp_probs_b.bias": (2,)}
+    layered("lfm2moe", "lfm2moe", [conv, attention | chosen], lfm2moe, output_norm="token_embd_norm")
+
+    def biases(writer):
+        for part in ("attn_q", "attn_k", "attn_v"):
+            writer.add_tensor(f"blk.0.{part}.bias", noise(H))
+
+    model("qwen2", "qwen2", separate, based(1e6, biases))
 
 
 def values():
@@ -185,6 +320,7 @@ def main():
     attention = {part: (H, H) for part in ("attn_q", "attn_k", "attn_v")}
     sinks = {"attn_sinks": (1,), "post_attention_norm": (H,), "ffn_gate_inp": (2, H)}
     model("gpt-oss", "gpt-oss", attention | stacked | sinks, gpt_oss, without=("ffn_norm", "ffn_down"))
+    families()
 
 
 if __name__ == "__main__":
