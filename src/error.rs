@@ -269,11 +269,26 @@ fn model_hint(error: &ModelError) -> Option<String> {
             Some("moot reads .gguf files and model folders; if this is one, it is damaged or not all there".into())
         }
         ModelError::UnknownModel { name, .. } if is_address(name) => Some(address_hint(name)),
+        ModelError::UnknownArchitecture { found, .. } => models_like(found).or_else(|| error.hint()),
         ModelError::Io { path, .. } if is_address(&path.to_string_lossy()) => {
             Some(address_hint(&path.to_string_lossy()))
         }
         other => other.hint(),
     }
+}
+
+/// Names models of the catalog that are called most like the architecture `found`: `qwen3-0.6b` for `qwen3_next`.
+fn models_like(found: &str) -> Option<String> {
+    let plain = |name: &str| -> Vec<char> {
+        name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let found = plain(found);
+    let shared = |alias: &str| found.iter().zip(plain(alias)).take_while(|(a, b)| *a == b).count();
+    let models = source::Catalog::embedded().models;
+    let most = models.iter().map(|model| shared(&model.alias)).max().filter(|&most| most >= 3)?;
+    let near = models.iter().map(|model| model.alias.as_str()).filter(|alias| shared(alias) == most);
+    let near = near.take(3).collect::<Vec<_>>().join(", ");
+    Some(format!("take another model, such as {near}; `moot models list` has more"))
 }
 
 fn address_hint(typed: &str) -> String {
@@ -299,7 +314,23 @@ fn is_address(typed: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_address, with_options_spelled};
+    use super::{MootError, is_address, with_options_spelled};
+    use moot_models::ModelError;
+
+    #[test]
+    fn an_unknown_architecture_is_answered_with_models_that_are_near() {
+        let hint = |found: &str| {
+            let error = ModelError::UnknownArchitecture {
+                path: "config.json".into(),
+                found: found.into(),
+                supported: "llama".into(),
+            };
+            MootError::Model(error).hint().unwrap_or_default()
+        };
+        assert!(hint("qwen3_next").contains("such as qwen3-0.6b, qwen3-1.7b, qwen3-4b;"), "{}", hint("qwen3_next"));
+        assert!(hint("glm4_moe").contains("glm-4-9b") && hint("Llama4").contains("llama-"));
+        assert!(hint("nemotron_h").starts_with("take a model of a supported family") && !hint("").contains('\n'));
+    }
 
     #[test]
     fn an_address_without_its_scheme_is_known() {

@@ -243,7 +243,7 @@ impl ModelError {
                 Some("the file may be cut short or damaged: delete it and fetch it again".into())
             }
             Self::UnknownArchitecture { .. } => {
-                Some("take a model of a supported family, or add its file to models/src/arch/".into())
+                Some("take a model of a supported family: `moot models list` names some".into())
             }
             Self::UnknownModel { encoder: true, .. } => {
                 Some("give an encoder's folder, hf:org/repo, or one of the encoders of `moot models list`".into())
