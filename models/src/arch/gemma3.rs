@@ -22,7 +22,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "gemma3",
     model_type: "gemma3_text",
     about: "Gemma 3, text alone",
-    theta: Some(FULL_THETA),
     from_gguf: Some(from_gguf),
     from_config,
 };
@@ -72,7 +71,7 @@ fn from_config(config: &Config) -> Result<DecoderSpec> {
         None => (None, None),
     };
     if let Some(full) = &full {
-        spec.rope = rope::of_section(config, full, ARCH.theta, head_dim, spec.context)?.0;
+        spec.rope = rope::of_section(config, full, Some(FULL_THETA), head_dim, spec.context)?.0;
     }
     let theta = config.optional_f64("rope_local_base_freq")?.unwrap_or(WINDOW_THETA);
     let window_rope = match &windowed {

@@ -27,7 +27,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "gemma4",
     model_type: "gemma4_text",
     about: "Gemma 4, text alone",
-    theta: Some(FULL_THETA),
     from_gguf: Some(from_gguf),
     from_config,
 };

@@ -22,7 +22,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "glm4",
     model_type: "glm4",
     about: "GLM-4-0414 and GLM-Z1, dense",
-    theta: Some(1e4),
     from_gguf: Some(from_gguf),
     from_config,
 };

@@ -13,7 +13,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "gpt-oss",
     model_type: "gpt_oss",
     about: "gpt-oss 20b and 120b",
-    theta: Some(1.5e5),
     from_gguf: Some(from_gguf),
     from_config,
 };

@@ -11,7 +11,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "granite",
     model_type: "granite",
     about: "Granite 3 and 4.1, dense",
-    theta: Some(1e4),
     from_gguf: Some(from_gguf),
     from_config,
 };

@@ -1,7 +1,7 @@
 //! config.json: the fields that all architectures share.
 
 use super::config::Config;
-use super::rope;
+use super::{bases, rope};
 use crate::error::Result;
 use crate::spec::{Bias, ContextLimit, DecoderSpec, Experts, LayerKind, Layout, Norms, Output, QkNorm, Values};
 use moot_kernels::Gate;
@@ -97,7 +97,7 @@ fn fields(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
         false => "intermediate_size",
     };
     let eps = if config.has("norm_eps") { "norm_eps" } else { "rms_norm_eps" };
-    let (rope, reach) = rope::of_config(config, super::usual_theta(architecture), head_dim, context)?;
+    let (rope, reach) = rope::of_config(config, bases::usual(architecture), head_dim, context)?;
     let query_scaling = rope::query_scaling(config)?;
     let mut spec = DecoderSpec {
         architecture,

@@ -18,7 +18,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "lfm2",
     model_type: "lfm2",
     about: "LFM2 and LFM2.5, dense, text alone",
-    theta: Some(1e6),
     from_gguf: Some(|metadata| from_gguf(metadata, gguf::spec(metadata, "lfm2")?)),
     from_config: |config| {
         let mut spec = from_config(config, "lfm2")?;

@@ -14,7 +14,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "lfm2moe",
     model_type: "lfm2_moe",
     about: "LFM2 and LFM2.5 with a mixture of experts",
-    theta: Some(1e6),
     from_gguf: Some(from_gguf),
     from_config,
 };

@@ -8,7 +8,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "llama",
     model_type: "llama",
     about: "Llama 2, 3, 3.1, 3.2 and 3.3, SmolLM2, and models of their shape",
-    theta: Some(1e4),
     from_gguf: Some(|metadata| {
         let layout = Layout { qk_rows: QkRows::Interleaved, ..Layout::PLAIN };
         Ok(DecoderSpec { layout, ..gguf::spec(metadata, "llama")? })

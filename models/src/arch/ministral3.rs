@@ -8,7 +8,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "mistral3",
     model_type: "ministral3",
     about: "Ministral 3, Devstral Small 2, Mistral Small 3.1 and 3.2, text alone",
-    theta: None,
     from_gguf: Some(|metadata| {
         let layout = Layout { qk_rows: QkRows::Interleaved, ..Layout::PLAIN };
         Ok(DecoderSpec { layout, ..gguf::spec(metadata, "mistral3")? })

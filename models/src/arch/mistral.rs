@@ -7,7 +7,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "mistral",
     model_type: "mistral",
     about: "Mistral 7B and Nemo (GGUF files say llama)",
-    theta: Some(1e4),
     from_gguf: None,
     from_config: |config| {
         let mut spec = hugging_face::spec(config, "mistral")?;

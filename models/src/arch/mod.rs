@@ -1,5 +1,6 @@
 //! Architectures: one short file and one row each, from a file's fields to a [`DecoderSpec`].
 
+mod bases;
 mod check;
 mod config;
 mod gemma3;
@@ -61,11 +62,6 @@ pub const ARCHS: &[Arch] = &[
     lfm2::ARCH,
     lfm2moe::ARCH,
 ];
-
-/// Base of rotations of `architecture` where a config.json states none.
-fn usual_theta(architecture: &str) -> Option<f64> {
-    ARCHS.iter().find(|arch| arch.name == architecture)?.theta
-}
 
 /// The spec of the model that `weights` hold; afterwards every tensor it needs is known to be there, in its shape, and
 /// no other is.

@@ -14,7 +14,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "olmo2",
     model_type: "olmo2",
     about: "OLMo 2, and OLMo 3 in GGUF files",
-    theta: Some(1e4),
     from_gguf: Some(from_gguf),
     from_config: |config| {
         config.refuse("attention_bias", |value| value == false, "false")?;

@@ -9,14 +9,8 @@ use crate::spec::{DecoderSpec, RopeScaling};
 /// Base of both rotations, where a file does not state it for each kind of layer.
 const THETA: f64 = 500_000.0;
 
-pub(super) const ARCH: Arch = Arch {
-    name: "olmo3",
-    model_type: "olmo3",
-    about: "OLMo 3 (GGUF files say olmo2)",
-    theta: Some(THETA),
-    from_gguf: None,
-    from_config,
-};
+pub(super) const ARCH: Arch =
+    Arch { name: "olmo3", model_type: "olmo3", about: "OLMo 3 (GGUF files say olmo2)", from_gguf: None, from_config };
 
 fn from_config(config: &Config) -> Result<DecoderSpec> {
     config.refuse("attention_bias", |value| value == false, "false")?;

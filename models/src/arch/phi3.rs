@@ -10,7 +10,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "phi3",
     model_type: "phi3",
     about: "Phi-3 and Phi-3.5 mini, Phi-4 mini; up to the first training's context",
-    theta: Some(1e4),
     from_gguf: Some(|metadata| Ok(DecoderSpec { layout: LAYOUT, ..gguf::partly_rotated(metadata, "phi3")? })),
     from_config: |config| {
         let mut spec = DecoderSpec { layout: LAYOUT, ..hugging_face::partly_rotated(config, "phi3")? };

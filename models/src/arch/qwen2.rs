@@ -8,7 +8,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "qwen2",
     model_type: "qwen2",
     about: "Qwen2 and Qwen2.5, dense",
-    theta: Some(1e4),
     from_gguf: Some(|metadata| Ok(DecoderSpec { bias: Bias::Qkv, ..gguf::spec(metadata, "qwen2")? })),
     from_config: |config| {
         let mut spec = DecoderSpec { bias: Bias::Qkv, ..hugging_face::spec(config, "qwen2")? };

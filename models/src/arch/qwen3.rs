@@ -8,7 +8,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "qwen3",
     model_type: "qwen3",
     about: "Qwen3, dense",
-    theta: Some(1e4),
     from_gguf: Some(|metadata| Ok(DecoderSpec { qk_norm: QkNorm::PerHead, ..gguf::spec(metadata, "qwen3")? })),
     from_config: |config| {
         let bias = if config.flag("attention_bias")? { Bias::Attention } else { Bias::None };

@@ -18,7 +18,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "qwen35",
     model_type: "qwen3_5_text",
     about: "Qwen3.5, 3.6 and 3.8, dense, text alone",
-    theta: Some(1e4),
     from_gguf: Some(|metadata| from_gguf(metadata, gguf::partly_rotated(metadata, "qwen35")?)),
     from_config: |config| from_config(config, "qwen35"),
 };

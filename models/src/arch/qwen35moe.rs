@@ -12,7 +12,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "qwen35moe",
     model_type: "qwen3_5_moe_text",
     about: "Qwen3.5 and 3.6 with a mixture of experts, text alone",
-    theta: Some(1e4),
     from_gguf: Some(from_gguf),
     from_config,
 };

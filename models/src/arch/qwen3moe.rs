@@ -11,7 +11,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "qwen3moe",
     model_type: "qwen3_moe",
     about: "Qwen3 with a mixture of experts",
-    theta: Some(1e4),
     from_gguf: Some(from_gguf),
     from_config,
 };

@@ -1,5 +1,6 @@
 //! Rotary embeddings and their scalings, from both kinds of file.
 
+use super::bases;
 use super::config::Config;
 use crate::error::{ModelError, Result};
 use crate::spec::{ContextLimit, DecoderSpec, QueryScaling, Rope, RopeScaling};
@@ -183,7 +184,7 @@ pub(super) fn of_gguf(metadata: &Metadata, architecture: &str, head_dim: usize) 
     let theta = match metadata.optional_f64(&field("freq_base"))? {
         Some(theta) => theta,
         // llama.cpp takes this base for all; where transformers takes another one, the model was not trained with it.
-        None if super::usual_theta(architecture) == Some(GGUF_THETA) => GGUF_THETA,
+        None if bases::usual(architecture) == Some(GGUF_THETA) => GGUF_THETA,
         None => return Err(metadata.wrong(&field("freq_base"), "a number")),
     };
     Ok(Rope { theta, dims: metadata.optional_usize(&field("dimension_count"))?.unwrap_or(head_dim), scaling })

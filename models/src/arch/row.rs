@@ -13,8 +13,6 @@ pub struct Arch {
     pub model_type: &'static str,
     /// A description, one line.
     pub about: &'static str,
-    /// Base of rotations where a config.json states none: that of transformers. None where such a file is refused.
-    pub theta: Option<f64>,
     /// Reads a GGUF's metadata. None where GGUF files count it to another row.
     pub from_gguf: Option<fn(&Metadata) -> Result<DecoderSpec>>,
     /// Reads a config.json.

@@ -12,7 +12,6 @@ pub(super) const ARCH: Arch = Arch {
     name: "smollm3",
     model_type: "smollm3",
     about: "SmolLM3",
-    theta: Some(2e6),
     from_gguf: Some(|metadata| {
         gguf::refuse(metadata, &["smollm3.attention.sliding_window"])?;
         let layout = Layout { qk_rows: QkRows::Interleaved, ..Layout::PLAIN };
