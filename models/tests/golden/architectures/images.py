@@ -1,5 +1,5 @@
-"""Folders of models that see images, as published: the text of Gemma 3 and of Ministral 3 in a section, and tensors in the
-older and the newer form of transformers' names."""
+"""Folders of models that see images, as published: the text of Gemma 3 and of Ministral 3 in a section, and tensors in
+the older and the newer form of transformers' names."""
 
 import torch
 
@@ -9,8 +9,8 @@ OUTSIDE = ("architectures", "torch_dtype")
 
 def outer(fields, architecture, model_type, vision):
     text = {name: value for name, value in fields.items() if name not in OUTSIDE}
-    fields = {name: fields[name] for name in OUTSIDE} | dict(model_type=model_type, text_config=text, vision_config=vision)
-    return fields | dict(architectures=[architecture])
+    fields = {name: fields[name] for name in OUTSIDE} | dict(model_type=model_type, text_config=text)
+    return fields | dict(architectures=[architecture], vision_config=vision)
 
 
 def unused(shapes):
@@ -35,8 +35,8 @@ def gemma3(fields, state):
 
 def ministral3(fields, state):
     """In the newer form."""
-    vision = dict(model_type="pixtral", hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=1)
-    vision |= dict(image_size=32, patch_size=8)
+    vision = dict(model_type="pixtral", hidden_size=16, intermediate_size=16, num_hidden_layers=1)
+    vision |= dict(num_attention_heads=1, image_size=32, patch_size=8)
     hidden = fields["hidden_size"]
     fields = outer(fields, "Mistral3ForConditionalGeneration", "mistral3", vision)
     fields |= dict(image_token_index=3, spatial_merge_size=2, vision_feature_layer=-1)

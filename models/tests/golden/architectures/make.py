@@ -41,7 +41,8 @@ What the models cover between them (`../tiny` has llama and qwen2 without any of
     | gemma4-moe     | 4 x 16 and 32 of 48    | tied   | on 1/4 of a head if full    | values from keys, 2 of 8 experts   |
     | gemma4-images  | 2 x 32 of 48           | tied   | on 1/4 of a head if full    | folder only: images and sound      |
     | gemma3-images  | 8 x 16 of 32           | tied   | linear, full layers only    | folder only: images, few fields    |
-    | ministral3-... | 4 x 16 of 48           | own    | yarn, its magnitude is 1    | folder only: images                |
+
+ministral3-images is ministral3 with a part for images, as a folder only.
 
 A window is 16 positions wide. GGUF has no key for the window of llama and qwen2 nor for the scale of Gemma 3's scores, so
 these models are folders only. llama.cpp reads the window of phi3 and ignores it;

@@ -2,7 +2,7 @@
 
     python published.py DIR    # the folder `models` of llama.cpp's source, which has copies; needs transformers, jinja2
 
-Per template and switch of thoughts the text alone, of the conversation below on the day that moot's templates are given.
+Per template and switch of thoughts the text alone, of the conversation below, on the day that moot gives to templates.
 The templates are not kept here.
 """
 import datetime
