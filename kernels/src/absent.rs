@@ -64,6 +64,8 @@ pub(crate) fn release_unused(_: &CudaDevice) -> Result<()> {
     absent()
 }
 
+pub(crate) fn make_current(_: &CudaDevice) {}
+
 pub(crate) fn memory(_: &CudaDevice) -> Result<(usize, usize)> {
     absent()
 }

@@ -50,6 +50,42 @@ pub fn multiplies_blocks(device: &Device) -> bool {
     }
 }
 
+/// Stands before tensors of a device in a struct, so that a GPU's memory is freed in its context: fields are dropped in
+/// the order of their declaration.
+///
+/// cudarc frees memory in the context that is current on the thread. After work on another GPU that is the other's, and
+/// a thread that has computed nothing has none: the memory is then not freed, and a later operation reports it.
+#[derive(Debug)]
+pub struct FreedOn(Device);
+
+impl FreedOn {
+    /// Before tensors of `device`.
+    #[must_use]
+    pub fn new(device: &Device) -> Self {
+        Self(device.clone())
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.0
+    }
+}
+
+impl Drop for FreedOn {
+    fn drop(&mut self) {
+        if let Device::Cuda(device) = &self.0 {
+            cuda::make_current(device);
+        }
+    }
+}
+
+/// Drops `held`, whose tensors are on `device`, in its context (see [`FreedOn`]).
+pub fn free_on<T>(device: &Device, held: T) {
+    drop(FreedOn::new(device));
+    drop(held);
+}
+
 /// A CUDA device's name, its compute capability and the CUDA version of its driver, in a line; `None` of any other device.
 ///
 /// # Errors

@@ -39,8 +39,8 @@ mod cuda;
 pub use backtrace::without_backtrace;
 pub use cpu::{Activation, BlockType, Gate, Storage};
 pub use gpu::{
-    device_memory, distrust_blocks, gpu_description, multiplies_blocks, open_cuda, opened_again, packs_blocks,
-    release_unused,
+    FreedOn, device_memory, distrust_blocks, free_on, gpu_description, multiplies_blocks, open_cuda, opened_again,
+    packs_blocks, release_unused,
 };
 pub use graph::{Graph, overwrite};
 pub use launch::{Packing, Part};

@@ -90,6 +90,18 @@ pub(crate) fn release_unused(device: &CudaDevice) -> Result<()> {
     Ok(())
 }
 
+/// Makes the context of `device` the calling thread's. An error is left for the next operation to report, as where memory
+/// is freed.
+pub(crate) fn make_current(device: &CudaDevice) {
+    let stream = device.cuda_stream();
+    let context = stream.context();
+    // An error that was left before is reported by the first call, which then does nothing else.
+    if let Err(left) = context.bind_to_thread() {
+        context.record_err(context.bind_to_thread());
+        context.record_err::<()>(Err(left));
+    }
+}
+
 /// Bytes that are free on `device`, including those that this process has reserved and does not use, and its total.
 pub(crate) fn memory(device: &CudaDevice) -> Result<(usize, usize)> {
     let (free, total) = device.cuda_stream().context().mem_get_info().w()?;

@@ -22,7 +22,8 @@ pub mod short_conv;
 mod states;
 pub mod sum_of_rows;
 
-use candle_core::{CpuStorage, Device, DeviceLocation, Error, Layout, Result, Tensor, WithDType};
+use crate::gpu::FreedOn;
+use candle_core::{CpuStorage, Device, Error, Layout, Result, Tensor, WithDType};
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -72,7 +73,7 @@ fn cpu_table() -> Result<&'static crate::cpu::Table> {
 
 /// A value made for a device when it is first needed and then kept: a step's plan is uploaded once, not once a layer.
 #[derive(Debug)]
-struct PerDevice<T>(Mutex<Vec<(DeviceLocation, Arc<T>)>>);
+struct PerDevice<T>(Mutex<Vec<(FreedOn, Arc<T>)>>);
 
 impl<T> Default for PerDevice<T> {
     fn default() -> Self {
@@ -90,7 +91,7 @@ impl<T> Clone for PerDevice<T> {
 impl<T> PerDevice<T> {
     /// A value that is on `device` already.
     fn of(device: &Device, value: T) -> Self {
-        Self(Mutex::new(vec![(device.location(), Arc::new(value))]))
+        Self(Mutex::new(vec![(FreedOn::new(device), Arc::new(value))]))
     }
 
     /// The first that was made.
@@ -100,11 +101,11 @@ impl<T> PerDevice<T> {
 
     fn get(&self, device: &Device, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, found)) = held.iter().find(|(location, _)| *location == device.location()) {
+        if let Some((_, found)) = held.iter().find(|(on, _)| on.device().location() == device.location()) {
             return Ok(found.clone());
         }
         let made = Arc::new(make()?);
-        held.push((device.location(), made.clone()));
+        held.push((FreedOn::new(device), made.clone()));
         Ok(made)
     }
 }

@@ -6,11 +6,14 @@ use crate::layers::{
     DeltaNet, FeedForward, FeedForwardBesideExperts, FeedForwards, LayerInput, Linear, MixtureOfExperts, ShortConv,
 };
 use candle_core::{Device, Tensor};
+use moot_kernels::FreedOn;
 
 /// One block.
 #[derive(Debug)]
 pub(super) struct Block {
     pub device: Device,
+    /// Before the tensors.
+    pub _on_device: FreedOn,
     /// Before the mixer.
     pub mixer_norm: Option<Tensor>,
     pub mixer: Mixer,

@@ -22,7 +22,7 @@ use moot_kernels::launch::{Element, attention_fits};
 use moot_kernels::math::exp_f32;
 use moot_kernels::ops::delta_net::{DeltaShape, DeltaWeights};
 use moot_kernels::ops::short_conv::ConvShape;
-use moot_kernels::release_unused;
+use moot_kernels::{FreedOn, release_unused};
 
 impl Decoder {
     /// Loads `spec`'s tensors from `weights`, each checked against the shape that `spec` says.
@@ -86,9 +86,11 @@ impl Decoder {
             device,
             dtype,
             kv_dtype,
+            _on_first_device: FreedOn::new(&options.device),
             embedding: token_embedding,
             layer_embedding,
             blocks,
+            _on_last_device: FreedOn::new(options.last_device()),
             norm,
             output,
             rotations,
@@ -106,6 +108,7 @@ impl Block {
         };
         Ok(Self {
             device: loader.device.clone(),
+            _on_device: FreedOn::new(loader.device),
             mixer_norm: norm(norms.mixer)?,
             mixer: match spec.recurrence_of(index) {
                 Some(Recurrence::Delta(delta)) => Mixer::Delta(loader.delta_net(index, delta)?),

@@ -23,7 +23,7 @@ use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::cap::capped;
 use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
 use moot_kernels::ops::rounded::rounded;
-use moot_kernels::{PAGE, SequenceRows, StateRows, Weight};
+use moot_kernels::{FreedOn, PAGE, SequenceRows, StateRows, Weight, free_on};
 use rotations::{Angles, Rotations};
 
 /// A decoder-only transformer: RMS norms, rotary positions, grouped-query attention, SwiGLU.
@@ -33,10 +33,13 @@ pub struct Decoder {
     device: Device,
     dtype: DType,
     kv_dtype: DType,
+    /// A decoder may be dropped by a thread that has computed nothing.
+    _on_first_device: FreedOn,
     embedding: Weight,
     /// Where tokens bring vectors to each layer.
     layer_embedding: Option<LayerEmbedding>,
     blocks: Vec<Block>,
+    _on_last_device: FreedOn,
     norm: Tensor,
     output: Linear,
     rotations: Rotations,
@@ -192,7 +195,10 @@ impl Decoder {
     pub fn hidden(&self, batch: &Batch, kv: &KvCache) -> Result<Tensor> {
         debug_assert_eq!(batch.plan().is_in_both_directions(), self.spec.bidirectional, "a batch of the other kind");
         let ids = Tensor::new(&batch.tokens[..], &self.device)?;
-        self.hidden_of(batch, &ids, self.angles(batch, &self.device)?, kv)
+        let hidden = self.hidden_of(batch, &ids, self.angles(batch, &self.device)?, kv);
+        // Behind blocks on other GPUs their context is current.
+        free_on(&self.device, ids);
+        hidden
     }
 
     /// [`Self::hidden`] of tokens and angles that are on the first device.
@@ -211,10 +217,11 @@ impl Decoder {
         let mut added: Option<Tensor> = None;
         for (i, block) in self.blocks.iter().enumerate() {
             if !x.device().same_device(&block.device) {
-                x = moved(&x, &block.device)?;
-                added = added.map(|added| moved(&added, &block.device)).transpose()?;
-                vectors = vectors.map(|vectors| moved(&vectors, &block.device)).transpose()?;
-                angles = self.angles(batch, &block.device)?;
+                let before = x.device().clone();
+                x = moved(x, &block.device)?;
+                added = added.map(|added| moved(added, &block.device)).transpose()?;
+                vectors = vectors.map(|vectors| moved(vectors, &block.device)).transpose()?;
+                free_on(&before, std::mem::replace(&mut angles, self.angles(batch, &block.device)?));
             }
             let (sum, mut normed) = added_and_normed(&x, added.as_ref(), block.mixer_norm.as_ref(), eps)?;
             (x, normed) = (sum, form(normed)?);

@@ -9,7 +9,7 @@ use crate::weights::Weights;
 use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::add_norm::add_norm;
-use moot_kernels::{Activation, DistanceBias, Relative, Weight};
+use moot_kernels::{Activation, DistanceBias, FreedOn, Relative, Weight};
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -97,6 +97,7 @@ impl<'a> Loader<'a> {
                 .as_ref()
                 .map(|rotary| [&rotary.full, &rotary.local].map(|rope| Rotary::new(Some(rope), spec.head_dim))),
             turn: Mutex::new(()),
+            _on_device: FreedOn::new(&device),
             device,
             spec,
         })

@@ -38,7 +38,7 @@ use crate::layers::Rotary;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
 use moot_kernels::ops::{add_norm::add_norm, bidirectional::bidirectional, rope::rope, sum_of_rows::sum_of_rows};
-use moot_kernels::{Activation, Affine, DistanceBias, Distances, Relative, Texts, Weight};
+use moot_kernels::{Activation, Affine, DistanceBias, Distances, FreedOn, Relative, Texts, Weight};
 use std::sync::{Mutex, PoisonError};
 
 /// A bidirectional transformer: BERT, RoBERTa, MPNet, DeBERTa, ModernBERT or the encoder of T5, by its [`EncoderSpec`].
@@ -46,6 +46,8 @@ use std::sync::{Mutex, PoisonError};
 pub struct Encoder {
     spec: EncoderSpec,
     device: Device,
+    /// Before the tensors, and in a model before those behind the encoder.
+    _on_device: FreedOn,
     /// `[vocab, hidden]`
     word_embeddings: Tensor,
     /// `[rows, hidden]`

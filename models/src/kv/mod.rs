@@ -8,16 +8,16 @@ pub use groups::PageGroups;
 use crate::error::{ModelError, Result};
 use crate::spec::{DecoderSpec, Recurrence};
 use candle_core::{DType, Device, Tensor};
-use moot_kernels::PAGE;
 use moot_kernels::cpu::try_zeroed;
 use moot_kernels::ops::delta_net::DeltaStates;
 use moot_kernels::ops::short_conv::ConvStates;
+use moot_kernels::{FreedOn, PAGE};
 
 /// Keys and values of every layer that has its own, in pages of [`PAGE`] positions and one group of layers, and the states
 /// of every recurrent layer.
 #[derive(Debug)]
 pub struct KvCache {
-    layers: Vec<Layer>,
+    layers: Vec<(FreedOn, Layer)>,
     pages: usize,
 }
 
@@ -68,7 +68,7 @@ impl KvCache {
         let places = groups.layer_places(spec);
         // Of each place its keys and values.
         let mut held: Vec<[Tensor; 2]> = Vec::new();
-        let layer = |layer: usize| {
+        let mut layer = |layer: usize| -> candle_core::Result<Layer> {
             let device = device_of(layer);
             match spec.recurrence_of(layer) {
                 None => {}
@@ -93,7 +93,8 @@ impl KvCache {
             let (keys, values) = (in_pages(keys, heads.dim, PAGE)?, in_pages(values, PAGE, heads.dim)?);
             Ok(Layer::Pages { keys, values, group })
         };
-        let layers = (0..spec.layers).map(layer).collect::<candle_core::Result<_>>().map_err(what)?;
+        let layers = (0..spec.layers).map(|index| Ok((FreedOn::new(device_of(index)), layer(index)?)));
+        let layers = layers.collect::<candle_core::Result<_>>().map_err(what)?;
         Ok(Self { layers, pages })
     }
 
@@ -117,7 +118,7 @@ impl KvCache {
 
     /// Keys and values of layer `layer`, and its group.
     pub(crate) fn layer(&self, layer: usize) -> Result<((&Tensor, &Tensor), usize)> {
-        match &self.layers[layer] {
+        match &self.layers[layer].1 {
             Layer::Pages { keys, values, group } => Ok(((keys, values), *group)),
             Layer::Delta(_) | Layer::ShortConv(_) => Err(another_kind(layer)),
         }
@@ -125,7 +126,7 @@ impl KvCache {
 
     /// The states of layer `layer`, a gated delta net.
     pub(crate) fn delta_states(&self, layer: usize) -> Result<&DeltaStates> {
-        match &self.layers[layer] {
+        match &self.layers[layer].1 {
             Layer::Delta(states) => Ok(states),
             Layer::Pages { .. } | Layer::ShortConv(_) => Err(another_kind(layer)),
         }
@@ -133,7 +134,7 @@ impl KvCache {
 
     /// The states of layer `layer`, a short convolution.
     pub(crate) fn conv_states(&self, layer: usize) -> Result<&ConvStates> {
-        match &self.layers[layer] {
+        match &self.layers[layer].1 {
             Layer::ShortConv(states) => Ok(states),
             Layer::Pages { .. } | Layer::Delta(_) => Err(another_kind(layer)),
         }
