@@ -56,6 +56,20 @@ pub fn partial_len(shape: &AttentionShape, cascade: &Cascade) -> usize {
     end + cascade.rows() * shape.kv_heads
 }
 
+/// Bytes at [`AttentionBuffers::partial`] of a step at most: of `rows` rows of `sequences` sequences, of `positions`
+/// positions each at most.
+#[must_use]
+pub fn most_partial_bytes(
+    [heads, kv_heads, head_dim]: [usize; 3],
+    sequences: usize,
+    rows: usize,
+    positions: usize,
+) -> usize {
+    let results = Cascade::most_partials(sequences, rows, positions, heads / kv_heads.max(1));
+    let numbers = results.saturating_mul(heads * (head_dim + 2)).saturating_add(rows.saturating_mul(kv_heads));
+    numbers.saturating_mul(size_of::<f32>())
+}
+
 /// Where the three parts of [`AttentionBuffers::partial`] begin.
 fn partial_parts(shape: &AttentionShape, cascade: &Cascade) -> [usize; 3] {
     let results = cascade.partials() * shape.heads;

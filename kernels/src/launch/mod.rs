@@ -12,7 +12,7 @@ mod sample;
 
 pub use attention::{
     AttentionBuffers, AttentionShape, HEAD_DIMS, attention, fits as attention_fits,
-    partial_len as attention_partial_len,
+    most_partial_bytes as most_attention_partial_bytes, partial_len as attention_partial_len,
 };
 pub use blocks::{Packing, Part, blocks, fits as blocks_fit, outputs_of, pack as pack_blocks, widen};
 pub use capability::{Usable, usable};

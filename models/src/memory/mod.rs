@@ -13,6 +13,7 @@ use crate::spec::{DecoderSpec, Experts, Recurrence};
 use crate::weights::Weights;
 use candle_core::DType;
 use moot_kernels::PAGE;
+use moot_kernels::launch::{Element, attention_fits, most_attention_partial_bytes};
 use placement::Placement;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -84,6 +85,10 @@ pub struct Footprint {
     hidden: usize,
     /// Rows of query, key and value together.
     attention: usize,
+    /// Query heads, KV heads and the numbers of each.
+    heads: [usize; 3],
+    /// Positions that some layer's rows attend to at most.
+    window: usize,
     intermediate: usize,
     /// Numbers of the vectors that a token brings to all layers.
     layer_inputs: usize,
@@ -136,6 +141,8 @@ impl Footprint {
             state_bytes: KvCache::state_bytes(spec) as u64,
             hidden: spec.hidden,
             attention: projected(widest(&attention), spec.recurrence),
+            heads: [spec.heads, spec.kv_heads, spec.head_dim],
+            window: (0..spec.layers).map(|layer| spec.window_of(layer)).max().unwrap_or(usize::MAX),
             intermediate: widest(&inner),
             layer_inputs: spec.layer_inputs.map_or(0, |inputs| spec.layers * inputs.width),
             vocab: spec.vocab,
@@ -223,18 +230,17 @@ impl Footprint {
         pages / self.kv_token_bytes.max(1)
     }
 
-    /// Bytes that a step of `step_tokens` and `rows` takes besides weights, keys and values.
+    /// Bytes that a step of `step_tokens` tokens and `rows` sequences, of `positions` positions each at most, takes besides
+    /// weights, keys and values.
     #[must_use]
-    pub fn working_bytes(&self, step_tokens: usize, rows: usize) -> u64 {
+    pub fn working_bytes(&self, step_tokens: usize, rows: usize, positions: usize) -> u64 {
         // The residual stream with its sum and norm, what goes in and out of attention, gate, up and their product, and the
         // vectors of all layers while they are made.
         let row = 4 * self.hidden + 2 * self.attention + 3 * self.intermediate + 4 * self.layer_inputs;
         if let Placement::Gpu { width, widened } = self.placement {
+            let spans = self.span_bytes(width, [rows, step_tokens.max(rows), positions]);
             let (rows, tokens) = (rows as u64, step_tokens.max(rows) as u64);
             let activations = (width * row as u64).saturating_mul(tokens);
-            // Attention keeps f32 results of spans of 128 positions for sequences with few tokens in the step (16 where
-            // four heads share keys and values), not for longer chunks of prompts. 16 spans a token are counted.
-            let merged = (4 * 16 * self.attention as u64).saturating_mul(rows.saturating_mul(16).min(tokens));
             let logits = (4 + width) * (self.vocab as u64).saturating_mul(rows);
             // For many rows a matrix of blocks is widened to the working type, Candle's through f16: gate and up, or query,
             // key and value. The logits of many rows need the output matrix widened too; a tied one is counted likewise.
@@ -243,11 +249,22 @@ impl Footprint {
             let output = (self.hidden as u64).saturating_mul(logit_rows).saturating_mul(width);
             let by_blocks = self.types.iter().any(|stored| is_of_blocks(stored) && !widened.has(stored));
             let matrix = if by_blocks { matrix.saturating_mul(2 + width).max(output) } else { 0 };
-            return [activations, merged, logits, matrix].into_iter().fold(GPU_PROGRAM, u64::saturating_add);
+            return [activations, spans, logits, matrix].into_iter().fold(GPU_PROGRAM, u64::saturating_add);
         }
         let activations = 4 * (row as u64).saturating_mul(step_tokens as u64);
         let logits = 4 * (self.vocab as u64).saturating_mul(rows as u64);
         PROGRAM + VOCABULARY_ENTRY * self.vocab as u64 + activations.saturating_add(logits)
+    }
+
+    /// Bytes of the results that a GPU's attention keeps of spans of positions, for sequences with few tokens in a step: as
+    /// many tokens as a block has with the model's query heads a KV head. Its kernels know no window, so that within one
+    /// no row has more positions.
+    fn span_bytes(&self, width: u64, [rows, tokens, positions]: [usize; 3]) -> u64 {
+        let [heads, kv_heads, head_dim] = self.heads;
+        if width != 2 || !attention_fits(Element::F16, heads, kv_heads, head_dim) {
+            return 0;
+        }
+        most_attention_partial_bytes(self.heads, rows, tokens, positions.min(self.window)) as u64
     }
 
     /// All of it, for `load`.
@@ -256,7 +273,7 @@ impl Footprint {
         Needed {
             weights: self.resident_bytes(load.residency),
             kv: self.kv_bytes(load.agents, load.tokens, load.step_tokens),
-            working: self.working_bytes(load.step_tokens, load.agents),
+            working: self.working_bytes(load.step_tokens, load.agents, load.tokens),
         }
     }
 }

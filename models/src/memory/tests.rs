@@ -92,8 +92,25 @@ fn on_a_gpu_numbers_are_of_its_type_and_the_embedding_is_looked_up() {
     let most = stored + wider + 2 * vocab * hidden;
     assert!(wider > 0 && kept <= most && kept > most - (2 << 20), "{kept}");
     // Of few rows the logits come from the packed matrix, of many from the widened one.
-    assert!(gpu.working_bytes(512, 64) > gpu.working_bytes(512, 32) + vocab * hidden);
+    assert!(gpu.working_bytes(512, 64, 512) > gpu.working_bytes(512, 32, 512) + vocab * hidden);
     assert_eq!(cpu.on_gpu(DType::BF16, Widened::All).resident_bytes(Residency::AsStored), 2 * gpu.parameters());
+}
+
+/// Of f32 values, a maximum and a sum for each of 32 heads of 128, a span of 128 positions and a token.
+#[test]
+fn results_of_spans_on_a_gpu_grow_with_the_context_and_with_the_heads_that_share_keys() {
+    const AGENTS: u64 = 64;
+    let result = 4 * 32 * (128 + 2);
+    let of = |model: &Footprint, positions| model.working_bytes(8192, AGENTS as usize, positions);
+    let gpu = |alias, dtype| planned(alias).on_gpu(dtype, Widened::Nothing);
+    // Four heads share keys and values: up to 16 tokens of an agent are few.
+    let (llama3, llama2) = (gpu("llama-3.1-8b", DType::BF16), gpu("llama-2-7b", DType::BF16));
+    assert_eq!(of(&llama3, 129) - of(&llama3, 128), (AGENTS + AGENTS * 16) * result);
+    assert_eq!(of(&llama2, 129) - of(&llama2, 128), (AGENTS + AGENTS * 64) * result);
+    // Of longer ones the few tokens have a limit, and one of each agent has none.
+    assert_eq!(of(&llama3, 131_072) - of(&llama3, 65_536), AGENTS * 512 * result);
+    let widened = gpu("llama-3.1-8b", DType::F32);
+    assert_eq!(of(&widened, 131_072), of(&widened, 128), "there is no kernel for f32");
 }
 
 /// llama.cpp stores rows that are no multiple of 256 as `IQ4_NL` in a file of `IQ4_XS`.

@@ -83,7 +83,10 @@ impl LocatedModel {
     /// Memory needed with `kv` bytes of pages.
     pub(super) fn needed(&self, kv: usize, options: &Options) -> Needed {
         let weights = self.footprint.resident_bytes(options.load.residency);
-        let working = self.footprint.working_bytes(options.engine.step_tokens, options.engine.rows);
+        // A sequence has no more positions than memory for them.
+        let stored = options.kv_memory.map_or(u64::MAX, |bytes| self.footprint.tokens_within(bytes as u64));
+        let positions = usize::try_from(stored).unwrap_or(usize::MAX).min(self.identity.context);
+        let working = self.footprint.working_bytes(options.engine.step_tokens, options.engine.rows, positions);
         Needed { weights, kv: kv as u64, working }
     }
 

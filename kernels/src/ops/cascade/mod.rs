@@ -15,6 +15,10 @@ pub use plan::{Kind, SPAN};
 /// Queries of a block: rows times query heads of a KV head. `cuda/attention.cu` has the same.
 const QUERIES: usize = 64;
 
+/// Most partial results of the sequences of a step that have few rows and more than one. Of sequences beyond it each is
+/// tiles, which keep none: that is slower where it shares pages, and has the same bits.
+const MOST_OF_SEVERAL: usize = 1 << 14;
+
 /// The size of a decoding step's plan, rounded up, so that steps of growing sequences have plans of equal size. A captured
 /// step is launched again for every plan of its room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,14 +60,16 @@ impl Cascade {
     pub fn new(sequences: &[SequenceRows], group: usize) -> Self {
         let mut plan = Plan::with_tiles(QUERIES / group);
         let mut short: Vec<PlacedSequence<'_>> = Vec::new();
-        let mut row = 0;
+        let (mut row, mut results) = (0, 0);
         for sequence in sequences {
             let part = PlacedSequence { sequence, row };
-            if sequence.len > QUERIES / group {
+            let several = if sequence.len > 1 { part.results() } else { 0 };
+            if sequence.len > QUERIES / group || results + several > MOST_OF_SEVERAL {
                 plan.spans(&short);
                 short.clear();
                 plan.chunk(&part);
             } else if sequence.len > 0 {
+                results += several;
                 short.push(part);
             }
             row += sequence.len;
@@ -141,6 +147,14 @@ impl Cascade {
     #[must_use]
     pub fn partials(&self) -> usize {
         self.partials
+    }
+
+    /// Most partial results of a plan of `rows` rows of `sequences` sequences, of `positions` positions each at most.
+    #[must_use]
+    pub fn most_partials(sequences: usize, rows: usize, positions: usize, group: usize) -> usize {
+        let spans = positions.div_ceil(SPAN * PAGE);
+        let few = sequences.saturating_mul(QUERIES / group.max(1)).min(rows);
+        sequences.min(rows).saturating_mul(spans).saturating_add(few.saturating_mul(spans).min(MOST_OF_SEVERAL))
     }
 
     /// The room that this plan takes; `None` where a sequence has so many rows that it is a chunk of a prompt.
@@ -272,6 +286,23 @@ mod tests {
         let sequences = [sequence(95, 1, (0..5).chain([10])), sequence(95, 1, (0..5).chain([11]))];
         let cascade = check(&sequences, 4);
         assert_eq!(cascade.page_reads(), 5 + 2);
+    }
+
+    #[test]
+    fn short_chunks_keep_no_more_results_than_there_is_memory_for() {
+        let of = |position: usize, len: usize, sequences: u32| -> Vec<SequenceRows> {
+            let pages = (position + len).div_ceil(PAGE) as u32;
+            (0..sequences).map(|own| sequence(position, len, own * pages..(own + 1) * pages)).collect()
+        };
+        for (position, len, sequences, group) in [(0, 1, 3, 4), (127, 1, 9, 4), (128, 16, 5, 4), (900, 64, 2, 1)] {
+            let partials = check(&of(position, len, sequences), group).partials();
+            let most = Cascade::most_partials(sequences as usize, sequences as usize * len, position + len, group);
+            assert!((1..=most).contains(&partials), "{partials} of {most}");
+        }
+        // Ten spans of 64 rows each: 25 sequences fit.
+        let cascade = check(&of(1216, 64, 30), 1);
+        assert_eq!((cascade.partials(), cascade.works(Kind::Chunk).1), (25 * 640, 5));
+        assert!(cascade.partials() <= Cascade::most_partials(30, 30 * 64, 1280, 1));
     }
 
     #[test]

@@ -42,6 +42,11 @@ impl PlacedSequence<'_> {
     fn pages(&self) -> usize {
         self.keys().div_ceil(PAGE)
     }
+
+    /// Partial results of all rows, if they are computed by spans: as many for each as for the last.
+    pub(super) fn results(&self) -> usize {
+        self.sequence.len * self.pages().div_ceil(SPAN)
+    }
 }
 
 /// Works in the order of the sequences, before they are written as words.
