@@ -130,16 +130,36 @@ fn batch() -> Vec<SequenceRows> {
     rows
 }
 
+/// For each position of each of `pages` whether one of `sequences` has written there.
+fn written(sequences: &[SequenceRows], pages: usize) -> Vec<u8> {
+    let mut written = vec![0; pages * PAGE];
+    for sequence in sequences {
+        for position in 0..sequence.start + sequence.len {
+            written[sequence.pages[position / PAGE] as usize * PAGE + position % PAGE] = 1;
+        }
+    }
+    written
+}
+
+/// Where no sequence has written, pages hold NaN: that is not read, or has no weight.
 #[test]
 #[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn attention_is_its_reference_and_a_rows_bits_are_its_own() -> Result<()> {
+    const PAGES: usize = 50;
     let gpu = gpu();
     for (dtype, most) in &TYPES[1..] {
         for (heads, kv_heads, dim) in [(8, 2, 64), (6, 1, 96), (32, 8, 128)] {
             let plan = AttentionPlan::new(batch());
             let (q, gq) = random(&[plan.rows(), heads, dim], *dtype, &gpu)?;
-            let (k, gk) = random(&[50, kv_heads, dim, PAGE], *dtype, &gpu)?;
-            let (v, gv) = random(&[50, kv_heads, PAGE, dim], *dtype, &gpu)?;
+            let (k, _) = random(&[PAGES, kv_heads, dim, PAGE], *dtype, &gpu)?;
+            let (v, _) = random(&[PAGES, kv_heads, PAGE, dim], *dtype, &gpu)?;
+            let cache = |numbers: &Tensor, positions: [usize; 4]| -> Result<Tensor> {
+                let written = Tensor::from_vec(written(&batch(), PAGES), &positions, &Device::Cpu)?;
+                let unwritten = Tensor::full(f32::NAN, numbers.dims(), &Device::Cpu)?;
+                let all = written.broadcast_as(numbers.dims())?.contiguous()?.where_cond(numbers, &unwritten)?;
+                all.to_dtype(*dtype)?.to_device(&gpu)
+            };
+            let (gk, gv) = (cache(&k, [PAGES, 1, 1, PAGE])?, cache(&v, [PAGES, 1, PAGE, 1])?);
             let attention = Attention::new(&plan, 0.1);
             let got = attention.apply([&gq, &gk, &gv])?;
             close("attention", &got, &attention.reference([&q, &k, &v])?, *most)?;
@@ -258,6 +278,33 @@ fn sampling_obeys_masks_and_cuts() -> Result<()> {
     let one = Choice { temperature: 1.0, draw: 0.7, top_k: 1, ..greedy };
     let got = sample::sample(&logits.to_device(&gpu)?, vocab, &[greedy, Choice { mask: 0, ..greedy }, one], &mask)?;
     assert_eq!(got, [Some(best(&rows[0])), Some(7 * 32 + 9), Some(best(&rows[2]))]);
+    Ok(())
+}
+
+/// Tokens 100 to 103 with probabilities of 1 to 4 tenths, among others that no draw meets.
+#[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+fn top_k_and_top_p_keep_the_likeliest() -> Result<()> {
+    const VOCAB: usize = 2100;
+    const DRAWS: usize = 60;
+    let gpu = gpu();
+    let mut logits = vec![-80.0_f32; VOCAB];
+    (1..5).for_each(|n| logits[99 + n] = (n as f32).ln());
+    let logits = Tensor::from_vec(logits.repeat(DRAWS), (DRAWS, VOCAB), &gpu)?;
+    for (top_k, top_p, kept) in [
+        (2, 1.0, vec![102, 103]),
+        (0, 0.5, vec![102, 103]),
+        (0, 1.0, vec![100, 101, 102, 103]),
+        (3, 0.99, vec![101, 102, 103]),
+        (0, 0.0, vec![103]),
+    ] {
+        let choice = |i: usize| Choice { temperature: 1.0, top_p, top_k, draw: i as f32 / DRAWS as f32, mask: NO_MASK };
+        let choices: Vec<Choice> = (0..DRAWS).map(choice).collect();
+        let mut drawn = sample::sample(&logits, VOCAB, &choices, &[])?;
+        drawn.dedup();
+        let kept: Vec<Option<u32>> = kept.into_iter().map(Some).collect();
+        assert_eq!(drawn, kept, "top_k {top_k}, top_p {top_p}");
+    }
     Ok(())
 }
 
