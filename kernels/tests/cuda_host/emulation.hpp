@@ -1,7 +1,9 @@
 // Enough of CUDA for a C++ compiler to run the kernels: every thread of a block is a fiber, blocks run one after the
 // other, and what a warp does together meets at a barrier of its 32 fibers. Slow and strict: a barrier that not all
-// reach ends the program, and a copy to shared memory arrives as late as it may, when its thread waits for it.
+// reach ends the program, fibers go on in any order, shared memory is NaN before each block, and a copy to it arrives as
+// late as it may, when its thread waits for it. The compiler checks that addresses are as aligned as their types.
 #pragma once
+#include <link.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdint.h>
@@ -12,12 +14,14 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #define __global__
 #define __device__
 #define __forceinline__ inline
-#define __shared__ static
+// Thread-local, so that all of it lies in one piece of memory, with nothing else.
+#define __shared__ static thread_local
 #define __launch_bounds__(...)
 
 struct Dim3 {
@@ -68,6 +72,45 @@ inline jmp_buf scheduler;
 inline ucontext_t home;
 inline const std::function<void()> *body;
 
+// Fibers go on in this order: ascending where `seed` is 0, else random and new in each round.
+inline std::vector<unsigned> order;
+inline uint64_t seed;
+
+inline void shuffle() {
+  for (uint64_t left = order.size(); left > 1; left--) {
+    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    std::swap(order[left - 1], order[(seed >> 32) * left >> 32]);
+  }
+}
+
+// The shared memory of all kernels, as this system thread has it: the thread-local variables of this library.
+struct Shared {
+  void *at = nullptr;
+  size_t size = 0;
+};
+inline int find_shared(dl_phdr_info *library, size_t, void *found) {
+  const auto here = (uintptr_t)&find_shared;
+  bool mine = false;
+  for (unsigned i = 0; i < library->dlpi_phnum; i++) {
+    const auto &part = library->dlpi_phdr[i];
+    const uintptr_t first = library->dlpi_addr + part.p_vaddr;
+    if (part.p_type == PT_LOAD && here >= first && here - first < part.p_memsz) mine = true;
+    if (part.p_type == PT_TLS) *(Shared *)found = {library->dlpi_tls_data, part.p_memsz};
+  }
+  return mine;
+}
+inline Shared shared_memory() {
+  // A thread has it from its first use on.
+  static thread_local volatile char used;
+  used = 1;
+  Shared found;
+  if (!dl_iterate_phdr(find_shared, &found) || !found.at) {
+    fprintf(stderr, "emulation: the kernels' shared memory is not found\n");
+    exit(3);
+  }
+  return found;
+}
+
 inline Fiber &self() { return fibers[current]; }
 inline Warp &warp() { return warps[current / 32]; }
 
@@ -106,8 +149,11 @@ inline void resume(unsigned i) {
   setcontext(&fiber.start);
 }
 
-inline void one_block(unsigned threads) {
+inline void one_block(unsigned threads, const Shared &shared) {
+  memset(shared.at, 0xff, shared.size);
   fibers.resize(threads);
+  order.resize(threads);
+  std::iota(order.begin(), order.end(), 0);
   warps.assign((threads + 31) / 32, Warp());
   block = Barrier{threads};
   for (unsigned i = 0; i < threads; i++) {
@@ -120,7 +166,8 @@ inline void one_block(unsigned threads) {
   for (bool left = true; left;) {
     bool moved = false;
     left = false;
-    for (unsigned i = 0; i < threads; i++) {
+    if (seed != 0) shuffle();
+    for (const unsigned i : order) {
       Fiber &fiber = fibers[i];
       if (fiber.ended) continue;
       left = true;
@@ -158,15 +205,16 @@ inline void copy(const Copy &copy) {
 
 }  // namespace emulation
 
-// Runs `kernel` as a grid of blocks.
-inline void launch(Dim3 grid, unsigned threads, const std::function<void()> &kernel) {
-  emulation::body = &kernel;
+// Runs `kernel` as a grid of blocks, whose threads go on in an order by `seed`.
+inline void launch(Dim3 grid, unsigned threads, uint64_t seed, const std::function<void()> &kernel) {
+  const auto shared = emulation::shared_memory();
+  emulation::body = &kernel, emulation::seed = seed;
   gridDim = grid, blockDim = Dim3{threads, 1, 1};
   for (unsigned z = 0; z < grid.z; z++)
     for (unsigned y = 0; y < grid.y; y++)
       for (unsigned x = 0; x < grid.x; x++) {
         blockIdx = Dim3{x, y, z};
-        emulation::one_block(threads);
+        emulation::one_block(threads, shared);
       }
 }
 
@@ -274,6 +322,10 @@ inline uint32_t transposed(uint32_t x) {
 }
 
 inline void matrices(uint32_t (&r)[4], const void *row, bool transposed) {
+  if ((uintptr_t)row & 15) {
+    fprintf(stderr, "emulation: a row of a matrix at an address that is not a multiple of 16\n");
+    exit(3);
+  }
   const uint64_t word = (uint64_t)(uintptr_t)row;
   const auto *all = emulation::exchange(&word, 1);
   const unsigned g = emulation::current % 32 / 4, t = emulation::current % 4;

@@ -31,7 +31,9 @@ impl Library {
         let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
         let out = std::env::temp_dir().join(format!("moot-cuda-host-{}.so", std::process::id()));
         let status = Command::new(&compiler)
-            .args(["-std=c++17", "-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-I"])
+            .args(["-std=c++17", "-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off"])
+            // An address that is not as aligned as its type ends the tests.
+            .args(["-fsanitize=alignment", "-fsanitize-undefined-trap-on-error", "-I"])
             .arg(sources)
             .arg("-I")
             .arg(root.join("tests/cuda_host"))

@@ -56,12 +56,25 @@ const std::map<std::string, Kernel> kernels = {
     TILES(q4_k), TILES(q5_k), TILES(q6_k), PRODUCTS(q4_k_q6_k), PRODUCTS(q5_k_q6_k),
 };
 
+// The order of a launch's threads: ascending for one launch in four, else random; the same in every run. The environment
+// can name another number, or 0 for ascending everywhere.
+uint64_t seed_of(const char *name, const unsigned *grid, unsigned threads) {
+  const char *named = getenv("MOOT_THREAD_ORDER");
+  uint64_t hash = 0xcbf29ce484222325 ^ (named ? strtoull(named, nullptr, 10) : 1);
+  if (named && strtoull(named, nullptr, 10) == 0) return 0;
+  const auto take = [&](uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };
+  for (; *name; name++) take(*name);
+  for (const unsigned size : {grid[0], grid[1], grid[2], threads}) take(size);
+  hash ^= hash >> 32;
+  return hash % 4 == 0 ? 0 : hash;
+}
+
 }  // namespace
 
 // 0, or 1 where no kernel has that name.
 extern "C" int host_launch(const char *name, const unsigned *grid, unsigned threads, void **arguments) {
   const auto found = kernels.find(name);
   if (found == kernels.end()) return 1;
-  launch(Dim3{grid[0], grid[1], grid[2]}, threads, [&] { found->second(arguments); });
+  launch(Dim3{grid[0], grid[1], grid[2]}, threads, seed_of(name, grid, threads), [&] { found->second(arguments); });
   return 0;
 }
