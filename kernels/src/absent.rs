@@ -66,6 +66,10 @@ pub(crate) fn release_unused(_: &CudaDevice) -> Result<()> {
 
 pub(crate) fn make_current(_: &CudaDevice) {}
 
+pub(crate) fn last_error(_: &CudaDevice) -> Result<()> {
+    absent()
+}
+
 pub(crate) fn memory(_: &CudaDevice) -> Result<(usize, usize)> {
     absent()
 }

@@ -9,7 +9,7 @@ use crate::launch::{Choice, NO_MASK};
 use crate::ops::attention::Attention;
 use crate::ops::kv_store::Slots;
 use crate::ops::rotate_store::RotateStore;
-use crate::ops::{add_norm, bidirectional, gated, norm, sample};
+use crate::ops::{add_norm, bidirectional, gated, norm, rope, sample};
 use crate::{AttentionPlan, PAGE, PackedBlocks, Packing, Part, SequenceRows, Texts, Weight};
 use candle_core::quantized::{GgmlDType, QMatMul, QTensor};
 use candle_core::{DType, Device, Error, Module, Result, Tensor};
@@ -60,11 +60,21 @@ pub fn self_test(device: &Device) -> Vec<Failure> {
         (Failure::BLOCKS, blocks),
     ];
     let run = |(check, of): (&'static str, Check)| {
-        // An error that a launch left behind is this check's.
-        let failed = poison(device).and_then(|()| of(device)).and_then(|()| device.synchronize()).err()?;
+        // What was left before is not this check's; what a launch leaves without returning it is.
+        let _ = last_error(device);
+        let checked = poison(device).and_then(|()| of(device)).and_then(|()| device.synchronize());
+        let failed = checked.and_then(|()| last_error(device)).err()?;
         Some(Failure { check, reason: crate::without_backtrace(failed).to_string() })
     };
     checks.into_iter().filter_map(run).collect()
+}
+
+/// An error that calls left behind instead of returning it.
+fn last_error(device: &Device) -> Result<()> {
+    match device {
+        Device::Cuda(device) => crate::cuda::last_error(device),
+        _ => Ok(()),
+    }
 }
 
 /// Fills memory that the next tensors will be given with NaN.
@@ -98,6 +108,15 @@ fn close(what: &str, found: &Tensor, expected: &Tensor, most: f32) -> Result<()>
     if off <= most { Ok(()) } else { Err(Error::Msg(format!("{what} is off by {off:.1e}, expected {most} at most"))) }
 }
 
+fn same_bits(what: &str, alone: &Tensor, found: &Tensor) -> Result<()> {
+    // A sum, since a maximum may pass over what is not a number.
+    let apart = (alone.to_dtype(DType::F32)? - found.to_dtype(DType::F32)?)?.abs()?.sum_all()?.to_scalar::<f32>()?;
+    if apart == 0.0 {
+        return Ok(());
+    }
+    Err(Error::Msg(format!("{what}: rows alone are off by {apart:.1e} in all from the same in a batch")))
+}
+
 fn rows(device: &Device) -> Result<()> {
     let shape = [3, 896];
     let [(x, gx), (y, gy)] =
@@ -111,56 +130,104 @@ fn rows(device: &Device) -> Result<()> {
     close("swiglu", &gated::gated(&gx, &gy, Gate::Silu)?, &gated::reference(&x, &y, Gate::Silu)?, CLOSE)
 }
 
-/// Sequences that share pages, a chunk of a prompt, and pages that nothing was written to.
+/// Pages of the caches.
+const PAGES: usize = 24;
+
+/// Sequences that share pages, a chunk of a prompt, and pages that are written in part or not at all.
 fn attention(device: &Device) -> Result<()> {
-    const PAGES: usize = 24;
     let decoding = |own: u32| SequenceRows { start: 150, len: 1, pages: (0..9).chain([9 + own]).collect() };
     let chunk = SequenceRows { start: 3, len: 80, pages: (12..18).collect() };
-    let sequences = vec![decoding(0), decoding(1), chunk];
+    let sequences = [decoding(0), decoding(1), chunk];
+    // With what queries and keys go through in Qwen2, Llama and Qwen3 before they are rotated.
+    let heads = [([6, 2, 64], true, false), ([4, 2, 96], false, false), ([8, 2, 128], false, true)];
+    heads.into_iter().try_for_each(|(heads, biased, normed)| attention_of(&sequences, heads, [biased, normed], device))
+}
+
+/// Attention of `sequences` with `[heads, kv_heads, dim]`, and the step before it.
+fn attention_of(
+    sequences: &[SequenceRows],
+    [heads, kv_heads, dim]: [usize; 3],
+    [biased, normed]: [bool; 2],
+    device: &Device,
+) -> Result<()> {
     let tokens = sequences.iter().map(|s| s.len).sum::<usize>();
     let slots_of = |s: &SequenceRows| -> Vec<u32> {
         (s.start..s.start + s.len).map(|at| s.pages[at / PAGE] * PAGE as u32 + (at % PAGE) as u32).collect()
     };
     let slots = Slots::new(sequences.iter().flat_map(slots_of).collect());
-    for (heads, kv_heads, dim) in [(6, 2, 64), (4, 2, 96), (8, 2, 128)] {
-        let widths = [heads * dim, kv_heads * dim, kv_heads * dim];
-        let [x, gx] = numbers(dim as u64, &[tokens, widths.iter().sum()], working(device), device)?;
-        let column = |x: &Tensor, i: usize| x.narrow(1, widths[..i].iter().sum(), widths[i]);
-        let angles = Tensor::arange(0_f32, (tokens * dim / 2) as f32, &Device::Cpu)?.reshape((tokens, dim / 2))?;
-        let (cos, sin) = (angles.cos()?, angles.sin()?);
-        // The last page is written by nothing.
-        let [k, v] = [[PAGES, kv_heads, dim, PAGE], [PAGES, kv_heads, PAGE, dim]].map(|shape| {
-            let [cpu, gpu] = numbers(7, &shape, working(device), device)?;
-            let last = Tensor::full(f32::NAN, (1, shape[1], shape[2], shape[3]), &Device::Cpu)?;
-            gpu.slice_set(&last.to_dtype(working(device))?.to_device(device)?, 0, PAGES - 1)?;
-            Ok::<_, Error>([cpu, gpu])
-        });
-        let ([k, gk], [v, gv]) = (k?, v?);
-        let run = |x: &Tensor, cos: &Tensor, sin: &Tensor, k_cache: &Tensor, v_cache: &Tensor| {
-            let (biases, norms, slots) = ([None; 3], [None; 2], &slots);
-            let store = RotateStore { cos, sin, slots, k_cache, v_cache, biases, norms, norm_eps: 1e-5 };
-            store.apply(&column(x, 0)?, &column(x, 1)?, &column(x, 2)?)
-        };
-        let q = run(&x, &cos, &sin, &k, &v)?;
-        let gq = run(&gx, &cos.to_device(device)?, &sin.to_device(device)?, &gk, &gv)?;
-        close(&format!("rotation of heads of {dim}"), &gq, &q, CLOSE)?;
-        // A plan is for one number of heads.
-        let plan = AttentionPlan::new(sequences.clone());
-        let found = Attention::new(&plan, 0.1).apply([&gq, &gk, &gv])?;
-        let q = gq.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
-        let expected = Attention::new(&plan, 0.1).reference([&q, &k, &v])?;
-        close(&format!("attention with heads of {dim}"), &found, &expected, CLOSE)?;
+    let widths = [heads * dim, kv_heads * dim, kv_heads * dim];
+    let [x, gx] = numbers(dim as u64, &[tokens, widths.iter().sum()], working(device), device)?;
+    let [bias, gbias] = numbers(8, &[widths.iter().sum()], working(device), device)?;
+    let [norm, gnorm] = numbers(9, &[dim], working(device), device)?;
+    let column = |x: &Tensor, i: usize| x.narrow(x.rank() - 1, widths[..i].iter().sum(), widths[i]);
+    let angles = Tensor::arange(0_f32, (tokens * dim / 2) as f32, &Device::Cpu)?.reshape((tokens, dim / 2))?;
+    let (cos, sin) = (angles.cos()?, angles.sin()?);
+    let (gcos, gsin) = (cos.to_device(device)?, sin.to_device(device)?);
+    let by_head = |x: &Tensor| column(x, 0)?.reshape((tokens, heads, dim));
+    let rotated = rope::rope(&by_head(&gx)?, &gcos, &gsin)?;
+    close(&format!("rope of heads of {dim}"), &rotated, &rope::reference(&by_head(&x)?, &cos, &sin)?, CLOSE)?;
+
+    let [k, gk] = cache(sequences, [PAGES, kv_heads, dim, PAGE], device)?;
+    let [v, gv] = cache(sequences, [PAGES, kv_heads, PAGE, dim], device)?;
+    let run = |x: &Tensor, [cos, sin]: [&Tensor; 2], [k_cache, v_cache]: [&Tensor; 2], [bias, norm]: [&Tensor; 2]| {
+        let columns = [column(bias, 0)?, column(bias, 1)?, column(bias, 2)?];
+        let biases = if biased { columns.each_ref().map(Some) } else { [None; 3] };
+        let norms = if normed { [Some(norm); 2] } else { [None; 2] };
+        let store = RotateStore { cos, sin, slots: &slots, k_cache, v_cache, biases, norms, norm_eps: 1e-5 };
+        store.apply(&column(x, 0)?, &column(x, 1)?, &column(x, 2)?)
+    };
+    let q = run(&x, [&cos, &sin], [&k, &v], [&bias, &norm])?;
+    let gq = run(&gx, [&gcos, &gsin], [&gk, &gv], [&gbias, &gnorm])?;
+    close(&format!("rotation of heads of {dim}"), &gq, &q, CLOSE)?;
+    // A plan is for one number of heads.
+    let plan = AttentionPlan::new(sequences.to_vec());
+    let found = Attention::new(&plan, 0.1).apply([&gq, &gk, &gv])?;
+    let q = gq.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
+    let what = format!("attention with heads of {dim}");
+    close(&what, &found, &Attention::new(&plan, 0.1).reference([&q, &k, &v])?, CLOSE)?;
+    let mut row = 0;
+    for sequence in sequences {
+        let (plan, own) = (AttentionPlan::new(vec![sequence.clone()]), gq.narrow(0, row, sequence.len)?);
+        let alone = Attention::new(&plan, 0.1).apply([&own, &gk, &gv])?;
+        same_bits(&what, &alone, &found.narrow(0, row, sequence.len)?)?;
+        row += sequence.len;
     }
     Ok(())
 }
 
+/// A cache of `shape` on the CPU and on `device`, there with NaN where `sequences` have not written before their new tokens.
+fn cache(sequences: &[SequenceRows], shape: [usize; 4], device: &Device) -> Result<[Tensor; 2]> {
+    let [cpu, on_device] = numbers(7, &shape, working(device), device)?;
+    if device.is_cpu() {
+        // Its pages begin as zeros.
+        return Ok([cpu, on_device]);
+    }
+    let mut written = vec![0_u8; PAGES * PAGE];
+    for sequence in sequences {
+        for position in 0..sequence.start {
+            written[sequence.pages[position / PAGE] as usize * PAGE + position % PAGE] = 1;
+        }
+    }
+    let positions = if shape[2] == PAGE { [PAGES, 1, PAGE, 1] } else { [PAGES, 1, 1, PAGE] };
+    let written = Tensor::from_vec(written, &positions, &Device::Cpu)?.broadcast_as(&shape)?.contiguous()?;
+    let held = written.where_cond(&cpu, &Tensor::full(f32::NAN, &shape, &Device::Cpu)?)?;
+    Ok([cpu, held.to_dtype(working(device))?.to_device(device)?])
+}
+
 /// Numbers of rows for which libraries choose different kernels.
-const ROWS: [usize; 4] = [1, 8, 9, 130];
+const ROWS: [usize; 7] = [1, 2, 5, 8, 9, 65, MOST_ROWS];
+const MOST_ROWS: usize = 130;
+
+/// The first `rows` rows of both, each in memory of its own.
+fn first([cpu, on_device]: &[Tensor; 2], rows: usize) -> Result<[Tensor; 2]> {
+    Ok([cpu.narrow(0, 0, rows)?.force_contiguous()?, on_device.narrow(0, 0, rows)?.force_contiguous()?])
+}
 
 fn products(device: &Device) -> Result<()> {
     let [w, gw] = numbers(11, &[320, 896], working(device), device)?;
+    let all = numbers(10, &[MOST_ROWS, 896], working(device), device)?;
     ROWS.into_iter().try_for_each(|rows| {
-        let [x, gx] = numbers(rows as u64, &[rows, 896], working(device), device)?;
+        let [x, gx] = first(&all, rows)?;
         close(&format!("a product of {rows} rows"), &gx.matmul(&gw.t()?)?, &x.matmul(&w.t()?)?, CLOSE)
     })
 }
@@ -171,14 +238,7 @@ fn exact(device: &Device) -> Result<()> {
     let [x, gx] = numbers(13, &[70, 896], working(device), device)?;
     let found = weight.apply(&gx)?;
     close("a product of 70 rows", &found, &x.matmul(&w.t()?)?, CLOSE)?;
-    let alone = weight.apply(&gx.narrow(0, 33, 1)?)?.to_dtype(DType::F32)?;
-    let apart = (alone - found.narrow(0, 33, 1)?.to_dtype(DType::F32)?)?.abs()?.flatten_all()?.max(0)?;
-    let apart = apart.to_scalar::<f32>()?;
-    if apart == 0.0 {
-        Ok(())
-    } else {
-        Err(Error::Msg(format!("a row alone is off by {apart:.1e} from the same in a batch")))
-    }
+    same_bits("a product", &weight.apply(&gx.narrow(0, 33, 1)?)?, &found.narrow(0, 33, 1)?)
 }
 
 fn lookups(device: &Device) -> Result<()> {
@@ -203,8 +263,17 @@ fn sampling(device: &Device) -> Result<()> {
     let mut mask = vec![0_u32; VOCAB.div_ceil(32)];
     mask[3] = 1 << 5;
     let found = sample::sample(&on_device, VOCAB, &[greedy, Choice { mask: 0, ..greedy }], &mask)?;
-    let expected = [Some(best[0]), Some(3 * 32 + 5)];
-    if found == expected { Ok(()) } else { Err(Error::Msg(format!("expected tokens {expected:?}, found {found:?}"))) }
+    let expected = |found: &[Option<u32>], expected: [u32; 2]| {
+        let same = found == expected.map(Some);
+        if same { Ok(()) } else { Err(Error::Msg(format!("expected tokens {expected:?}, found {found:?}"))) }
+    };
+    expected(&found, [best[0], 3 * 32 + 5])?;
+    // Tokens 100 to 103 have probabilities of 1 to 4 tenths, so the last two of them are more than half.
+    let mut tenths = vec![-80_f32; VOCAB];
+    (1..5).for_each(|n| tenths[99 + n] = (n as f32).ln());
+    let tenths = Tensor::from_vec(tenths.repeat(2), (2, VOCAB), device)?;
+    let drawn = |draw: f32| Choice { temperature: 1.0, top_p: 0.5, draw, ..greedy };
+    expected(&sample::sample(&tenths, VOCAB, &[drawn(0.2), drawn(0.6)], &[])?, [102, 103])
 }
 
 fn encoders(device: &Device) -> Result<()> {
@@ -240,35 +309,46 @@ pub const BLOCKS: [GgmlDType; 10] = [
 /// Types that one launch of ours multiplies by together.
 const OF_TWO: [[GgmlDType; 2]; 2] = [[GgmlDType::Q4K, GgmlDType::Q6K], [GgmlDType::Q5K, GgmlDType::Q6K]];
 
+/// Outputs, inputs and types of the matrices: every type, then inputs that are no multiple of 256, and as many as large
+/// models have.
+const MATRICES: [(usize, usize, &[GgmlDType]); 3] =
+    [(96, 768, &BLOCKS), (96, 896, &[GgmlDType::Q5_0, GgmlDType::Q8_0]), (32, 4096, &[GgmlDType::Q4K, GgmlDType::Q6K])];
+
 /// Ours, where the device has them, and Candle's, where they were compiled for it.
 fn blocks(device: &Device) -> Result<()> {
-    let [w, _] = numbers(19, &[96, 768], DType::F32, &Device::Cpu)?;
-    if device.is_cuda() {
-        let ours = BLOCKS.iter().filter(|storage| PackedBlocks::fit(**storage, 768, working(device)));
-        let alone = ours.map(std::slice::from_ref);
-        alone.chain(OF_TWO.iter().map(|two| &two[..])).try_for_each(|types| packed_blocks(types, &w, device))?;
-        gated_blocks(&w, device)?;
-    }
-    for storage in BLOCKS {
-        if !multiplies_blocks(device) {
-            continue;
+    for (outputs, inputs, types) in MATRICES {
+        let [w, _] = numbers(19, &[outputs, inputs], DType::F32, &Device::Cpu)?;
+        let x = numbers(20, &[MOST_ROWS, inputs], working(device), device)?;
+        if device.is_cuda() {
+            let ours = types.iter().filter(|storage| PackedBlocks::fit(**storage, inputs, working(device)));
+            ours.map(std::slice::from_ref).try_for_each(|types| packed_blocks(types, &w, &x, device))?;
         }
-        let cpu = QTensor::quantize(&w, storage)?;
-        let expected = cpu.dequantize(&Device::Cpu)?;
-        let on_device = Arc::new(QTensor::quantize_onto(&w, storage, device)?);
-        close(&format!("{storage:?}, widened"), &on_device.dequantize_f16(device)?, &expected, CLOSE)?;
-        let matrix = QMatMul::from_arc(on_device)?;
-        for rows in ROWS {
-            let [x, gx] = numbers(rows as u64, &[rows, 768], working(device), device)?;
-            let what = format!("{storage:?}, {rows} rows");
-            close(&what, &matrix.forward(&gx)?, &x.matmul(&expected.t()?)?, CLOSE_BLOCKS)?;
+        if device.is_cuda() && types.len() == BLOCKS.len() {
+            OF_TWO.iter().try_for_each(|two| packed_blocks(two, &w, &x, device))?;
+            gated_blocks(&w, &x, device)?;
+        }
+        if multiplies_blocks(device) {
+            types.iter().try_for_each(|storage| candles_blocks(*storage, &w, &x, device))?;
         }
     }
     Ok(())
 }
 
+fn candles_blocks(storage: GgmlDType, w: &Tensor, all: &[Tensor; 2], device: &Device) -> Result<()> {
+    let expected = QTensor::quantize(w, storage)?.dequantize(&Device::Cpu)?;
+    let on_device = Arc::new(QTensor::quantize_onto(w, storage, device)?);
+    let inputs = w.dim(1)?;
+    close(&format!("{storage:?}, widened"), &on_device.dequantize_f16(device)?, &expected, CLOSE)?;
+    let matrix = QMatMul::from_arc(on_device)?;
+    ROWS.into_iter().try_for_each(|rows| {
+        let [x, gx] = first(all, rows)?;
+        let what = format!("{storage:?}, {rows} rows of {inputs}");
+        close(&what, &matrix.forward(&gx)?, &x.matmul(&expected.t()?)?, CLOSE_BLOCKS)
+    })
+}
+
 /// Products with `w` in each of `types`, one behind the other.
-fn packed_blocks(types: &[GgmlDType], w: &Tensor, device: &Device) -> Result<()> {
+fn packed_blocks(types: &[GgmlDType], w: &Tensor, all: &[Tensor; 2], device: &Device) -> Result<()> {
     let (outputs, inputs) = w.dims2()?;
     let (mut parts, mut stored, mut expected) = (Vec::new(), Vec::new(), Vec::new());
     for &blocks in types {
@@ -284,15 +364,17 @@ fn packed_blocks(types: &[GgmlDType], w: &Tensor, device: &Device) -> Result<()>
     let packed = PackedBlocks::pack(parts, Packing::InOrder, inputs, row, device)?;
     let expected = Tensor::cat(&expected, 0)?;
     close(&format!("{types:?}, widened"), &packed.widen(working(device))?, &expected, CLOSE)?;
-    for rows in ROWS {
-        let [x, gx] = numbers(rows as u64, &[rows, inputs], working(device), device)?;
-        close(&format!("{types:?}, {rows} rows"), &packed.multiply(&gx)?, &x.matmul(&expected.t()?)?, CLOSE)?;
-    }
-    Ok(())
+    ROWS.into_iter().try_for_each(|rows| {
+        let [x, gx] = first(all, rows)?;
+        let what = format!("{types:?}, {rows} rows of {inputs}");
+        let found = packed.multiply(&gx)?;
+        close(&what, &found, &x.matmul(&expected.t()?)?, CLOSE)?;
+        same_bits(&what, &packed.multiply(&gx.narrow(0, rows / 2, 1)?)?, &found.narrow(0, rows / 2, 1)?)
+    })
 }
 
 /// A product whose first half is the gate of the other.
-fn gated_blocks(w: &Tensor, device: &Device) -> Result<()> {
+fn gated_blocks(w: &Tensor, all: &[Tensor; 2], device: &Device) -> Result<()> {
     let (outputs, inputs) = w.dims2()?;
     let cpu = QTensor::quantize(w, GgmlDType::Q4K)?;
     let (expected, bytes) = (cpu.dequantize(&Device::Cpu)?, cpu.data()?);
@@ -300,13 +382,14 @@ fn gated_blocks(w: &Tensor, device: &Device) -> Result<()> {
     let parts = vec![Part { blocks: GgmlDType::Q4K, outputs }];
     let packed = PackedBlocks::pack(parts, Packing::Gated, inputs, row, device)?;
     close("gated blocks, widened", &packed.widen(working(device))?, &expected, CLOSE)?;
-    for rows in ROWS {
-        let [x, gx] = numbers(rows as u64, &[rows, inputs], working(device), device)?;
+    ROWS.into_iter().try_for_each(|rows| {
+        let [x, gx] = first(all, rows)?;
         let both = x.matmul(&expected.t()?)?.chunk(2, 1)?;
         let gated = gated::reference(&both[0], &both[1], Gate::Silu)?;
-        close(&format!("gated blocks, {rows} rows"), &packed.multiply(&gx)?, &gated, CLOSE)?;
-    }
-    Ok(())
+        let (what, found) = (format!("gated blocks, {rows} rows"), packed.multiply(&gx)?);
+        close(&what, &found, &gated, CLOSE)?;
+        same_bits(&what, &packed.multiply(&gx.narrow(0, rows / 2, 1)?)?, &found.narrow(0, rows / 2, 1)?)
+    })
 }
 
 #[cfg(test)]

@@ -102,6 +102,24 @@ pub(crate) fn make_current(device: &CudaDevice) {
     }
 }
 
+// Of the library that launches Candle's products of blocks, which is linked with them.
+unsafe extern "C" {
+    fn cudaGetLastError() -> std::ffi::c_int;
+}
+
+/// An error that calls left behind and did not return, as cudarc where it frees memory and Candle where it launches
+/// products of blocks. It is left behind no more.
+pub(crate) fn last_error(device: &CudaDevice) -> Result<()> {
+    let of_driver = device.cuda_stream().context().check_err();
+    // SAFETY: the call reads and clears a number of this thread.
+    let of_runtime = unsafe { cudaGetLastError() };
+    of_driver.w()?;
+    if of_runtime != 0 {
+        bail!("a launch left error {of_runtime} of CUDA's runtime behind");
+    }
+    Ok(())
+}
+
 /// Bytes that are free on `device`, including those that this process has reserved and does not use, and its total.
 pub(crate) fn memory(device: &CudaDevice) -> Result<(usize, usize)> {
     let (free, total) = device.cuda_stream().context().mem_get_info().w()?;
