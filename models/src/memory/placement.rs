@@ -27,7 +27,8 @@ pub enum Widened {
 
 impl Widened {
     /// Whether weights of this type are.
-    pub(super) fn has(self, stored: &StoredType) -> bool {
+    #[must_use]
+    pub fn has(self, stored: &StoredType) -> bool {
         match self {
             Self::All => true,
             Self::Candles => matches!(&stored.name[..], "Q2_K" | "Q3_K"),

@@ -52,11 +52,12 @@ fn described(device: &Device) -> Result<Option<String>> {
     kernels::gpu_description(device).map_err(failed)
 }
 
-/// The file that marks that this program passed on a card of this description.
+/// The file that marks that this program passed on a card of this description. Its hash is kept beside those of models, and
+/// is computed again where the file has changed. In Python the program is the interpreter, so the version counts too.
 fn passed(description: &str) -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
-    let about = program.metadata().ok()?;
-    let of = format!("{description}\n{}\n{}\n{:?}", program.display(), about.len(), about.modified().ok()?);
+    let cache = source::default_cache().ok()?;
+    let program = source::model_hash(&std::env::current_exe().ok()?, &cache).ok()?;
+    let of = format!("{description}\n{program}\n{}", env!("CARGO_PKG_VERSION"));
     let name: String = Sha256::digest(of).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    Some(source::default_cache().ok()?.join("gpus").join(name))
+    Some(cache.join("gpus").join(name))
 }

@@ -13,7 +13,7 @@ use moot_models::kernels::{multiplies_blocks, packs_blocks};
 use moot_models::memory::{Footprint, Needed, Widened};
 use moot_models::source::{self, FetchEvent};
 use moot_models::weights::Weights;
-use moot_models::{LoadOptions, Model, arch};
+use moot_models::{LoadOptions, Model, Residency, arch};
 use std::path::{Path, PathBuf};
 
 /// Minimum default memory for keys and values.
@@ -52,8 +52,7 @@ impl LocatedModel {
     pub(super) fn of(name: &str, path: &Path, weights: &Weights, options: &Options) -> Result<Self> {
         let spec = arch::spec(weights)?;
         let (name, architecture) = (name.to_owned(), spec.architecture.to_owned());
-        let (sha256, recipe) = (String::new(), recipe(&options.load));
-        let identity = ModelIdentity { name: name.clone(), sha256, architecture, context: spec.context, recipe };
+        let mut recipe = recipe(&options.load);
         let footprint = Footprint::of(weights)?;
         let footprint = if options.load.device.is_cpu() {
             footprint.with_kv(options.load.kv_dtype())
@@ -65,8 +64,15 @@ impl LocatedModel {
                 (false, true) => Widened::Candles,
                 (false, false) => Widened::All,
             };
+            let of_candles = footprint.types.iter().any(|stored| Widened::Candles.has(stored));
+            if widened == Widened::Candles && of_candles && options.load.residency == Residency::AsStored {
+                // A card that Candle was compiled for gives other numbers.
+                recipe.push_str(", Q2_K and Q3_K widened");
+            }
             footprint.on_gpu(options.load.dtype, widened)
         };
+        let (sha256, context) = (String::new(), spec.context);
+        let identity = ModelIdentity { name: name.clone(), sha256, architecture, context, recipe };
         let load = options.load.on_own_streams()?;
         Ok(Self { name, path: path.to_owned(), identity, footprint, note: spec.note(), load })
     }
