@@ -6,8 +6,8 @@ Needs torch with CUDA and transformers; moot built with `--features cuda`; vLLM 
 nothing: models have random weights in their shapes. The sides use the card in turn. A debate's round is eight agents
 that share the first 1,024 tokens of their prompts and have 512 of their own, and generate 128; then 64 such questions at
 once. Limits of the card (rate of a matrix product, bandwidth of a copy) are measured here, and by moot itself in the same
-call as its figures. Results go to benches/results/<date>-<device>.md, raw figures to a .jsonl beside it. A failure on one
-side is recorded there, and the other measurements continue.
+call as its figures. Results go to benches/results/<date>-<device>.md, which ends with one table of all engines, raw
+figures to a .jsonl beside it. A failure on one side is recorded there, and the other measurements continue.
 
 With --gguf FILE, a file of quantised weights is measured too, and with --llama-cpp FOLDER beside llama.cpp's
 llama-batched-bench of a CUDA build, in turn: rows that share nothing, --own tokens each. `random_gguf.py` makes such a
@@ -289,6 +289,31 @@ def of_moot(args, name, note):
             note(side=side, model=name, questions=questions, command=command, seconds=measured["seconds"], moot=measured)
 
 
+def in_one_table(args, notes):
+    """Seconds of each workload by engine. Of a file they follow from its rates; of transformers' two ways it is the faster."""
+    engines = {"moot": "moot", "generate": "transformers", "generate_batch": "transformers", "vllm": "vLLM",
+               "llama.cpp": "llama.cpp"}
+    works = {}
+    for one in notes:
+        if "prefill" in one:
+            work = f"{one['model']}, {one['rows']} rows"
+            seconds = one["rows"] * (args.own / one["prefill"] + args.generate / one["decode"])
+        elif "seconds" in one:
+            work, seconds = f"{one['model']}, {one['questions']} questions", one["seconds"]
+        else:
+            continue
+        engine = engines.get(one["side"])
+        if engine:
+            times = works.setdefault(work, {})
+            times[engine] = min(seconds, times.get(engine, seconds))
+    present = [engine for engine in dict.fromkeys(engines.values()) if any(engine in times for times in works.values())]
+    lines = ["", "All engines, seconds:", "", f"| | {' | '.join(present)} |", "|---" * (len(present) + 1) + "|"]
+    for work, times in works.items():
+        cells = [f"{times[engine]:.2f}" if engine in times else "-" for engine in present]
+        lines.append(f"| {work} | {' | '.join(cells)} |")
+    return lines if works else []
+
+
 def report(args, torch, limits, notes, output):
     """The tables."""
     git = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
@@ -335,6 +360,7 @@ def report(args, torch, limits, notes, output):
     if failures:
         lines += ["", "What failed:", ""]
         lines += [f"- {n['side']}, {n['model']}, {n.get('questions', n.get('rows', 'all'))}: {n['failed']!r}" for n in failures]
+    lines += in_one_table(args, notes)
     output.write_text("\n".join(lines) + "\n")
     print(f"report: {output}", flush=True)
 
@@ -366,6 +392,7 @@ def main():
         of_moot(args, name, note)
         of_vllm(args, name, note)
         of_transformers(torch, args, name, note)
+    print("\n".join(in_one_table(args, notes)), flush=True)
 
 
 if __name__ == "__main__":
