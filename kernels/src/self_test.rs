@@ -195,7 +195,8 @@ fn attention_of(
     Ok(())
 }
 
-/// A cache of `shape` on the CPU and on `device`, there with NaN where `sequences` have not written before their new tokens.
+/// A cache of `shape` on the CPU and on `device`, there with NaN where `sequences` have not written before their new
+/// tokens.
 fn cache(sequences: &[SequenceRows], shape: [usize; 4], device: &Device) -> Result<[Tensor; 2]> {
     let [cpu, on_device] = numbers(7, &shape, working(device), device)?;
     if device.is_cpu() {

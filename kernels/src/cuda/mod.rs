@@ -90,8 +90,8 @@ pub(crate) fn release_unused(device: &CudaDevice) -> Result<()> {
     Ok(())
 }
 
-/// Makes the context of `device` the calling thread's. An error is left for the next operation to report, as where memory
-/// is freed.
+/// Makes the context of `device` the calling thread's. An error is left for the next operation to report, as where
+/// memory is freed.
 pub(crate) fn make_current(device: &CudaDevice) {
     let stream = device.cuda_stream();
     let context = stream.context();

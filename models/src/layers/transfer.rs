@@ -3,7 +3,8 @@
 use candle_core::{Device, Result, Tensor};
 use moot_kernels::free_on;
 
-/// `x` on `device`, another GPU. `x` is freed, in its own GPU's context, since that of `device` is current behind the copy.
+/// `x` on `device`, another GPU. `x` is freed, in its own GPU's context, since that of `device` is current behind the
+/// copy.
 ///
 /// The copy is work of the destination's stream, which is ordered neither behind the source's stream nor before it. So
 /// the source is waited for first, or the copy could read what has not been computed yet; and the copy is waited for,

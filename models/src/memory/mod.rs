@@ -230,8 +230,8 @@ impl Footprint {
         pages / self.kv_token_bytes.max(1)
     }
 
-    /// Bytes that a step of `step_tokens` tokens and `rows` sequences, of `positions` positions each at most, takes besides
-    /// weights, keys and values.
+    /// Bytes that a step of `step_tokens` tokens and `rows` sequences, of `positions` positions each at most, takes
+    /// besides weights, keys and values.
     #[must_use]
     pub fn working_bytes(&self, step_tokens: usize, rows: usize, positions: usize) -> u64 {
         // The residual stream with its sum and norm, what goes in and out of attention, gate, up and their product, and the
@@ -256,9 +256,8 @@ impl Footprint {
         PROGRAM + VOCABULARY_ENTRY * self.vocab as u64 + activations.saturating_add(logits)
     }
 
-    /// Bytes of the results that a GPU's attention keeps of spans of positions, for sequences with few tokens in a step: as
-    /// many tokens as a block has with the model's query heads a KV head. Its kernels know no window, so that within one
-    /// no row has more positions.
+    /// Bytes of the results that a GPU's attention keeps of spans of positions, for sequences with few tokens in a step.
+    /// Its kernels know no window: where all layers have one, no row that they compute has more positions.
     fn span_bytes(&self, width: u64, [rows, tokens, positions]: [usize; 3]) -> u64 {
         let [heads, kv_heads, head_dim] = self.heads;
         if width != 2 || !attention_fits(Element::F16, heads, kv_heads, head_dim) {

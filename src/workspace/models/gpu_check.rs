@@ -52,8 +52,9 @@ fn described(device: &Device) -> Result<Option<String>> {
     kernels::gpu_description(device).map_err(failed)
 }
 
-/// The file that marks that this program passed on a card of this description. Its hash is kept beside those of models, and
-/// is computed again where the file has changed. In Python the program is the interpreter, so the version counts too.
+/// The file that marks that this program passed on a card of this description. The program's hash is kept beside those
+/// of models, and is computed again where the file has changed. In Python the program is the interpreter, so the version
+/// counts too.
 fn passed(description: &str) -> Option<PathBuf> {
     let cache = source::default_cache().ok()?;
     let program = source::model_hash(&std::env::current_exe().ok()?, &cache).ok()?;
