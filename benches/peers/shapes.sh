@@ -26,8 +26,7 @@ for model in "$@"; do
     set -- --model "$name" --weights "random:${model##*:}" --kv-memory "${KV_MEMORY:-600M}" ${OPTIONS:-}
     moot lab bench "$@" --prompt 256 --shared 192 --group 8 --generate 16 --rows 1,8 --json > "$folder/$name.bench.json"
     start=$(date +%s)
-    rm -f "$folder/$name.jsonl"
     moot ask "When did the bridge at Alder open?" --docs "$folder/documents" --method madam-rag --rounds 2 --max-tokens 24 \
-        --offline "$@" -o "$folder/$name.jsonl" > "$folder/$name.txt" 2>&1
-    echo "{\"model\": \"$name\", \"seconds\": $(($(date +%s) - start)), \"bench\": $(cat "$folder/$name.bench.json")}"
+        --offline "$@" --json > "$folder/$name.json" 2> "$folder/$name.err"
+    echo "{\"model\": \"$name\", \"seconds\": $(($(date +%s) - start)), \"bench\": [$(paste -sd, "$folder/$name.bench.json")]}"
 done

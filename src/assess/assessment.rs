@@ -284,11 +284,17 @@ fn claim(judged: &JudgedClaim, documents: &[Source]) -> Claim {
     });
     let (supporters, contradictors): (Vec<_>, Vec<_>) = (of(ClaimRelation::Supports), of(ClaimRelation::Contradicts));
     let from = judged.from.map(|number| number + 1);
+    let numbers = |side: &[Evidence]| side.iter().map(|evidence| evidence.document).collect::<Vec<_>>();
+    let (mut with, against) = (numbers(&supporters), numbers(&contradictors));
+    // The document that states a claim speaks for it.
+    with.extend(from.filter(|from| !against.contains(from)));
+    let date = |number: &usize| documents.get(number - 1)?.date.as_deref();
+    let newest = Newest::of(with.iter().filter_map(date), against.iter().filter_map(date));
     Claim {
         text: judged.text.clone(),
         from,
         conflict: judged.conflicts(),
-        newest: Newest::of(documents, from, &supporters, &contradictors),
+        newest,
         supporters,
         contradictors,
         unsupported: unsupported.collect(),

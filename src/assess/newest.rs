@@ -1,6 +1,5 @@
 //! The newest documents for and against a claim.
 
-use super::assessment::{Evidence, Source};
 use crate::dates::Date;
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -19,23 +18,13 @@ pub struct Newest {
 }
 
 impl Newest {
-    /// `from` is the number of the document that states the claim, which speaks for it. `None` where a side has no dated
-    /// document, and where neither is later to the precision that both dates have.
-    pub(super) fn of(
-        documents: &[Source],
-        from: Option<usize>,
-        supporters: &[Evidence],
-        contradictors: &[Evidence],
+    /// From the dates of the documents of both sides, as written. `None` where a side has none that can be read, and where
+    /// neither is later to the precision that both have.
+    pub(super) fn of<'a>(
+        supporting: impl Iterator<Item = &'a str>,
+        contradicting: impl Iterator<Item = &'a str>,
     ) -> Option<Self> {
-        let numbers = |side: &[Evidence]| side.iter().map(|evidence| evidence.document).collect::<Vec<_>>();
-        let (mut supporting, contradicting) = (numbers(supporters), numbers(contradictors));
-        supporting.extend(from.filter(|from| !contradicting.contains(from)));
-        let latest = |numbers: &[usize]| {
-            let written = numbers.iter().filter_map(|number| documents.get(number - 1)?.date.as_deref());
-            let dated = written.filter_map(|written| Some((Date::of_document(written)?, written)));
-            dated.max_by_key(|(date, _)| date.sort_key())
-        };
-        let ((a, supporting), (b, contradicting)) = (latest(&supporting)?, latest(&contradicting)?);
+        let ((a, supporting), (b, contradicting)) = (latest(supporting)?, latest(contradicting)?);
         let contradicted = match b.order(a) {
             Ordering::Greater => true,
             Ordering::Less => false,
@@ -54,4 +43,10 @@ impl Newest {
             format!("supported by a newer document ({supporting}; against it {contradicting})")
         }
     }
+}
+
+/// The latest of these dates, as read and as written.
+fn latest<'a>(written: impl Iterator<Item = &'a str>) -> Option<(Date, &'a str)> {
+    let dated = written.filter_map(|written| Some((Date::of_document(written)?, written)));
+    dated.max_by_key(|(date, _)| date.sort_key())
 }

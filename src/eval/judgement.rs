@@ -84,6 +84,19 @@ pub fn exact(record: &QuestionRecord) -> Option<f64> {
     of_one_choice(record).or_else(|| answers::exact_match(record, Rule::Contained))
 }
 
+/// The metric that says whether these questions are right, and its title: the chosen option where all that have gold answers
+/// have options, else strict exact match.
+#[must_use]
+pub fn metric<'a>(questions: impl IntoIterator<Item = &'a QuestionRecord>) -> (&'static str, &'static str) {
+    let mut scored = questions.into_iter().map(|record| &record.question).filter(|question| question.gold.is_some());
+    let first = scored.next().is_some_and(|question| !question.options.is_empty());
+    if first && scored.all(|question| !question.options.is_empty()) {
+        ("choice-accuracy", "options chosen rightly")
+    } else {
+        ("em", "exact match")
+    }
+}
+
 /// [`exact`] of questions that are answered by one of several given answers: options, or yes and no. `None` for others.
 fn of_one_choice(record: &QuestionRecord) -> Option<f64> {
     single::choice(record).or_else(|| single::yes_no(record))

@@ -6,6 +6,7 @@ use super::values::value;
 use crate::answers::words::Level;
 use crate::error::Result;
 use crate::eval::chart::{Chart, Point, Scale, Series, legend, short};
+use crate::eval::judgement;
 use crate::eval::record::reader::Record;
 use crate::eval::stats::{Estimate, RESAMPLES, bootstrap};
 use crate::question::{Answer, Conclusion, Question};
@@ -13,8 +14,11 @@ use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The metrics that are drawn.
-const METRICS: [(&str, &str); 2] = [("em", "exact match"), ("f1", "F1")];
+/// The metrics that are drawn: the one that says what is right, and F1.
+fn metrics(part: &Part) -> [(&'static str, &'static str); 2] {
+    [judgement::metric(part.records.iter().flat_map(|record| &record.questions)), ("f1", "F1")]
+}
+
 /// As `eval::scores` draws: the same records give the same intervals.
 const SEED: u64 = 0;
 
@@ -54,7 +58,8 @@ const KINDS: [Kind; 3] = [
 /// All charts of a part that have something to show, for the template; and a line for each of the others.
 pub(super) fn figures(part: &Part) -> Result<(Vec<Value>, Vec<String>)> {
     let (mut figures, mut missing) = (Vec::new(), Vec::new());
-    let scored = part.records.iter().flat_map(|record| &record.questions).any(|q| value("em", q).is_some());
+    let [(right, _), _] = metrics(part);
+    let scored = part.records.iter().flat_map(|record| &record.questions).any(|q| value(right, q).is_some());
     if !scored {
         return Ok((figures, vec!["No charts: no question has gold answers.".into()]));
     }
@@ -79,14 +84,14 @@ pub(super) fn figures(part: &Part) -> Result<(Vec<Value>, Vec<String>)> {
             part.records.iter().enumerate().map(|(index, record)| by_level(index, record, kind.level, metric)).collect()
         };
         let words = (kind.title, kind.x, kind.about);
-        if levels(&lines(METRICS[0].0)) < 2 {
+        if levels(&lines(right)) < 2 {
             missing.push(format!("{}: all questions are alike in this, or the dataset does not say.", kind.title));
         } else {
             figures.push(figure(part, words, Scale::Levels, &lines)?);
         }
     }
     let rounds = |metric: &'static str| by_rounds(part, metric);
-    if levels(&rounds(METRICS[0].0)) < 2 {
+    if levels(&rounds(right)) < 2 {
         missing
             .push("By rounds: no record concludes in several rounds, and no two differ in their number alone.".into());
     } else {
@@ -112,7 +117,7 @@ fn figure(
     lines: &dyn Fn(&'static str) -> Vec<Series>,
 ) -> Result<Value> {
     let mut charts = Vec::new();
-    for (metric, name) in METRICS {
+    for (metric, name) in metrics(part) {
         let series: Vec<Series> = lines(metric).into_iter().filter(|line| !line.points.is_empty()).collect();
         let rows: Vec<Value> =
             series.iter().flat_map(|line| line.points.iter().map(|point| row(part, line, point))).collect();

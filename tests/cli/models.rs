@@ -298,11 +298,10 @@ fn random_weights_have_the_shape_of_a_model_that_is_not_here() {
     fs::write(folder.path().join("a.txt"), "The bridge opened in 1931.").unwrap();
     fs::write(folder.path().join("b.txt"), "The bridge opened in 1947.").unwrap();
     let ask = "ask When? --docs a.txt b.txt --method madam-rag --max-tokens 4 --weights random:q8_0";
-    let output = moot(folder.path(), &format!("{ask} -m smollm2-135m --kv-memory 64M --offline -o asked.jsonl"));
+    let output = moot(folder.path(), &format!("{ask} -m smollm2-135m --kv-memory 64M --offline --json"));
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("random weights: replies are noise"), "{}", text(&output.stderr));
-    let record = fs::read_to_string(folder.path().join("asked.jsonl")).unwrap();
-    assert!(record.contains("smollm2-135m (random Q8_0)"), "the record names them");
+    assert!(text(&output.stdout).contains("smollm2-135m (random Q8_0)"), "the record names them");
     let output = moot(folder.path(), &format!("{ask} -m agent=smollm2-135m,aggregator=smollm2-360m"));
     refused(&output, 2, &["--weights random", "one model"]);
     let output = moot(folder.path(), &format!("{bench} --memory 64M"));

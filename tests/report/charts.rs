@@ -47,6 +47,26 @@ fn labelled(id: &str, kinds: &[(&str, &str)], answers: &[&str]) -> QuestionRecor
     record
 }
 
+/// Questions with options: the charts and the list of questions agree on what is right.
+#[test]
+fn questions_with_options_are_drawn_by_the_option_chosen() {
+    let chosen = |id: &str, documents: usize, answer: &str| {
+        let mut record = labelled(id, &vec![("correct", "one"); documents], &[answer]);
+        record.question.options = vec!["one".into(), "two".into()];
+        record.question.gold.as_mut().unwrap().answers = vec![vec!["one".into()]];
+        record
+    };
+    // "(A)" names the first option, and no answer is written so.
+    let questions = vec![chosen("q1", 1, "(A)"), chosen("q2", 2, "(B)")];
+    let page = written(vec![input("echo.jsonl", header(), questions)]);
+    assert_eq!(
+        first(&rows(&page, "By number of documents", "choice-accuracy")),
+        [("1", "1.000"), ("2", "0.000")],
+        "{page}"
+    );
+    assert!(!page.contains("data-metric=\"em\""));
+}
+
 #[test]
 fn the_summary_has_values_differences_and_counts() {
     let page =

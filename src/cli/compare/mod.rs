@@ -10,6 +10,7 @@ use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::{self, Change, Compared, Options, tables};
+use crate::eval::judgement;
 use crate::eval::queries;
 use crate::eval::record::reader::Record;
 use crate::eval::scores::aligned;
@@ -42,8 +43,8 @@ pub struct Args {
     /// Also compare the questions of each slice
     #[arg(long, conflicts_with = "slice")]
     pub all_slices: bool,
-    /// Print the questions whose answers or whose metric (the first --metric, else em) differ, both debates side by side;
-    /// with QUESTION, only that one: its id, its number, or part of its text
+    /// Print the questions whose answers or whose metric differ, both debates side by side; with QUESTION, only that one:
+    /// its id, its number, or part of its text. The metric is the first --metric, else em, or choice-accuracy of options
     #[arg(long, value_name = "QUESTION", num_args = 0..=1)]
     pub changed: Option<Option<String>>,
     /// Compare records of different datasets on the questions that both have
@@ -109,7 +110,8 @@ fn page(args: &Args) -> Result<()> {
 
 /// The changed questions of the first record and each other one.
 fn changed(args: &Args, records: &[Record], compared: &Compared, wanted: Option<&str>) -> Result<()> {
-    let metric = args.metric.first().map_or("em", String::as_str);
+    let of_kind = judgement::metric(&records[0].questions).0;
+    let metric = args.metric.first().map_or(of_kind, String::as_str);
     let mut objects = Vec::new();
     let mut text = String::new();
     for (other, described) in records.iter().zip(&compared.records).skip(1) {
