@@ -269,7 +269,7 @@ fn logits_of_pairs_are_those_of_transformers() {
         "xlm-roberta-reranker",
         "modernbert-reranker",
     ] {
-        let model = Classifier::open(&golden("encoders").join(name), &encoder_on_gpu()).unwrap();
+        let model = Classifier::open(&golden("encoders").join(name), &encoder_on_gpu(), None).unwrap();
         let expected = expected_of_encoder(name);
         let judged = expected["pairs"].as_array().unwrap();
         let pairs: Vec<Pair<'_>> = judged
