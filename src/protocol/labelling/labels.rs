@@ -2,6 +2,7 @@
 
 use super::inference::entailed;
 use super::pairs::{ClaimDocument, Work, irrelevant, malformed};
+use super::parts::in_parts;
 use super::replies::each;
 use super::scored::{is_fitted, scored};
 use super::settings::{By, Labelling, ROLE};
@@ -10,7 +11,7 @@ use super::weights::LabelWeights;
 use crate::error::Result;
 use crate::protocol::Ctx;
 use crate::question::{DocumentLabel, JudgedClaim};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Labels claims against the documents of the question; without any, each against the passages found for it.
 ///
@@ -64,11 +65,18 @@ fn label(ctx: &mut Ctx<'_>, how: &Labelling, claims: &[String], pairs: &[ClaimDo
     // Document by document: the calls of one share its keys and values, and its grammar.
     left.sort_by_key(|&(claim, document)| (document, claim));
     let program = LabelWeights::program();
-    labels.extend(match &how.by {
-        By::Scored(weights) => scored(ctx, &work, weights, &left)?,
-        By::Auto if how.can_be_scored() && is_fitted(ctx, &program) => scored(ctx, &work, &program, &left)?,
-        _ if how.together => together(ctx, &work, &left)?,
-        _ => each(ctx, &work, &left)?,
-    });
+    let by = |ctx: &mut Ctx<'_>, work: &Work<'_>, pairs: &[ClaimDocument]| match &how.by {
+        By::Scored(weights) => scored(ctx, work, weights, pairs),
+        By::Auto if how.can_be_scored() && is_fitted(ctx, &program) => scored(ctx, work, &program, pairs),
+        _ if how.together => together(ctx, work, pairs),
+        _ => each(ctx, work, pairs),
+    };
+    let mut by_labeller = by(ctx, &work, &left)?;
+    for document in work.too_long().into_iter().map(|(_, document)| document).collect::<BTreeSet<usize>>() {
+        let name = ctx.documents().nth(document).map(|document| document.name.clone()).unwrap_or_default();
+        ctx.fall_back(format!("{name} does not fit into the labeller's context: its parts are labelled"));
+    }
+    in_parts(ctx, &work, &mut by_labeller, &by)?;
+    labels.extend(by_labeller);
     Ok(pairs.iter().map(|pair| labels.remove(pair).unwrap_or_else(|| malformed(pair.1, ROLE, Vec::new()))).collect())
 }

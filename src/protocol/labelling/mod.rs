@@ -5,6 +5,7 @@ pub(crate) mod decomposer;
 mod inference;
 mod labels;
 mod pairs;
+mod parts;
 mod replies;
 mod scored;
 pub mod settings;

@@ -5,7 +5,8 @@ use crate::answers::quote;
 use crate::error::MootError;
 use crate::protocol::Ctx;
 use crate::question::{ClaimRelation, DocumentLabel, LabelFault};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A claim and a document, by their indices.
 pub(super) type ClaimDocument = (usize, usize);
@@ -14,8 +15,12 @@ pub(super) type ClaimDocument = (usize, usize);
 pub(super) struct Work<'a> {
     pub(super) how: &'a Labelling,
     pub(super) claims: &'a [String],
-    /// The texts of all documents, by number.
+    /// The texts of all documents, or of parts of documents.
     texts: Vec<String>,
+    /// The document's number, where texts are parts.
+    numbers: Option<Vec<usize>>,
+    /// Pairs that do not fit into the labeller's context.
+    too_long: RefCell<BTreeSet<ClaimDocument>>,
     /// Labels that are decided already: of these pairs quotes alone are requested.
     decided: BTreeMap<ClaimDocument, ClaimRelation>,
 }
@@ -23,12 +28,42 @@ pub(super) struct Work<'a> {
 impl<'a> Work<'a> {
     pub(super) fn new(how: &'a Labelling, claims: &'a [String], ctx: &Ctx<'_>) -> Self {
         let texts = ctx.documents().map(|document| document.text.clone()).collect();
-        Self { how, claims, texts, decided: BTreeMap::new() }
+        Self { how, claims, texts, numbers: None, too_long: RefCell::default(), decided: BTreeMap::new() }
+    }
+
+    /// The same claims against `texts`, parts of the documents with these `numbers`.
+    pub(super) fn of_parts(&self, texts: Vec<String>, numbers: Vec<usize>) -> Self {
+        let (numbers, too_long) = (Some(numbers), RefCell::default());
+        Self { how: self.how, claims: self.claims, texts, numbers, too_long, decided: BTreeMap::new() }
     }
 
     /// The same, with labels that are decided.
     pub(super) fn with(&self, decided: BTreeMap<ClaimDocument, ClaimRelation>) -> Self {
-        Self { how: self.how, claims: self.claims, texts: self.texts.clone(), decided }
+        let (texts, numbers) = (self.texts.clone(), self.numbers.clone());
+        Self { how: self.how, claims: self.claims, texts, numbers, too_long: RefCell::default(), decided }
+    }
+
+    /// The number of a text's document.
+    pub(super) fn number(&self, text: usize) -> usize {
+        self.numbers.as_ref().map_or(text, |numbers| numbers[text])
+    }
+
+    /// Pairs whose call [`Self::failed`] because it is too long.
+    pub(super) fn too_long(&self) -> BTreeSet<ClaimDocument> {
+        self.too_long.borrow().clone()
+    }
+
+    /// Adds pairs that are too long with `other` settings, which ask for the same documents.
+    pub(super) fn too_long_in(&self, other: &Work<'_>) {
+        self.too_long.borrow_mut().extend(other.too_long());
+    }
+
+    /// The label of a pair whose call failed.
+    pub(super) fn failed(&self, pair: ClaimDocument, by: &str, error: &MootError) -> DocumentLabel {
+        if matches!(error, MootError::TooLong { .. }) {
+            self.too_long.borrow_mut().insert(pair);
+        }
+        failed(pair.1, by, error)
     }
 
     pub(super) fn decided(&self, pair: ClaimDocument) -> Option<ClaimRelation> {

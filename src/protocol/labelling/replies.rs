@@ -1,6 +1,6 @@
 //! Labels by the labeller's replies, a call for each pair.
 
-use super::pairs::{ClaimDocument, Work, failed, malformed, plain, quoted};
+use super::pairs::{ClaimDocument, Work, malformed, plain, quoted};
 use super::settings::{Quotes, ROLE};
 use crate::answers::quote::{self, LEAST};
 use crate::error::Result;
@@ -49,7 +49,7 @@ pub(super) fn each(
         let call = match result {
             Ok(call) => call,
             Err(error) => {
-                labels.insert(pair, failed(pair.1, ROLE, &error));
+                labels.insert(pair, work.failed(pair, ROLE, &error));
                 continue;
             }
         };
@@ -98,7 +98,7 @@ fn prompt(work: &Work<'_>, pair: ClaimDocument) -> Ask {
             (LABELLER, json!({ "claim": claim, "document": document, "label_first": work.how.label_first }))
         }
     };
-    Ask::new(ROLE, prompt, values, &CLAIM_LABEL).document(document)
+    Ask::new(ROLE, prompt, values, &CLAIM_LABEL).document(work.number(document))
 }
 
 /// The values of the prompt [`SCORED`].

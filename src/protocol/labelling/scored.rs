@@ -2,7 +2,7 @@
 //!
 //! One token is read for each pair. A label for or against then needs its quote, which is requested with the label given.
 
-use super::pairs::{ClaimDocument, Work, failed, malformed, plain};
+use super::pairs::{ClaimDocument, Work, malformed, plain};
 use super::replies::{SCORED, each, scored_values};
 use super::settings::{Quotes, ROLE};
 use super::weights::{LabelWeights, Quantities, RELATIONS};
@@ -42,7 +42,7 @@ pub(super) fn scored(
     for (&pair, result) in pairs.iter().zip(ctx.try_all(&asks)?) {
         let label = match result {
             Ok(call) => read(&call, work, weights, pair),
-            Err(error) => failed(pair.1, ROLE, &error),
+            Err(error) => work.failed(pair, ROLE, &error),
         };
         labels.insert(pair, label);
     }
@@ -73,7 +73,10 @@ fn quote_all(
     let decided: BTreeMap<ClaimDocument, ClaimRelation> =
         pairs.iter().filter_map(|pair| Some((*pair, relation(pair)?))).collect();
     let open: Vec<ClaimDocument> = pairs.iter().copied().filter(|pair| decided.contains_key(pair)).collect();
-    for (pair, quoted) in each(ctx, &work.with(decided), &open)? {
+    let quoting = work.with(decided);
+    let quoted = each(ctx, &quoting, &open)?;
+    work.too_long_in(&quoting);
+    for (pair, quoted) in quoted {
         let Some(label) = labels.get_mut(&pair) else { continue };
         let calls = [label.calls.clone(), quoted.calls].concat();
         // The scores decide. A reply without a grammar may say something else, and has no quote for this label then.
@@ -92,7 +95,7 @@ fn quote_all(
 fn score(work: &Work<'_>, pair: ClaimDocument) -> Ask {
     Ask::new(ROLE, SCORED, scored_values(work, pair, None), &CHOICE)
         .options(RELATIONS.map(word))
-        .document(pair.1)
+        .document(work.number(pair.1))
         .max_tokens(TOKENS)
         .logprobs(Logprobs { top: TOP, ..Logprobs::default() })
 }

@@ -1,6 +1,6 @@
 //! A claim against several documents in one call.
 
-use super::pairs::{ClaimDocument, Work, failed, malformed, plain, quoted};
+use super::pairs::{ClaimDocument, Work, malformed, plain, quoted};
 use super::replies::{MARKER_TOKENS, can_be_asked_again, labeller, retry_all};
 use super::settings::ROLE;
 use crate::answers::quote;
@@ -62,7 +62,7 @@ pub(super) fn together(
                     }
                 }
                 (Err(error), &[number]) => {
-                    labels.insert((*claim, number), failed(number, ROLE, &error));
+                    labels.insert((*claim, number), work.failed((*claim, number), ROLE, &error));
                 }
                 (Err(_), _) => {
                     let (first, rest) = numbers.split_at(numbers.len() / 2);
@@ -118,7 +118,7 @@ fn all_of(work: &Work<'_>, claim: usize, numbers: &[usize]) -> Ask {
     let ask = ask.format_values(json!({ "documents": pieces })).max_tokens(tokens);
     // A call for several documents speaks for none of them.
     match numbers {
-        &[only] => ask.document(only),
+        &[only] => ask.document(work.number(only)),
         _ => ask,
     }
 }

@@ -8,7 +8,7 @@ mod replies;
 mod scored;
 mod together;
 
-use super::{prompt, typed};
+use super::{fallbacks, prompt, typed};
 use crate::protocol::ctx::{Shelf, passage};
 use moot::MootError;
 use moot::assess::{Neither, score};
@@ -238,13 +238,16 @@ fn a_false_quote_is_asked_for_again_where_no_grammar_holds() {
 #[test]
 fn a_call_that_fails_is_a_label_that_does_not_count() {
     let long = "word ".repeat(400);
-    let question = question("It opened in 1931.", &[BRIDGE[0], &long, " \n"]);
-    let llm = Scripted::new(labeller).with_context(700);
+    let question = question("It opened in 1931.", &[BRIDGE[0], BRIDGE[1], " \n"]);
+    let llm = Scripted::failing(|call| match call.what.contains("d2.txt") {
+        true => Err(MootError::Question(format!("{}: refused", call.what))),
+        false => Ok(labeller(call)),
+    });
     let record = hold(&question, &[], Tools::new(&llm), &Settings::default());
     let labels = &claims(&record)[0].labels;
     assert!(labels[0].counts() && labels[2].counts(), "{labels:?}");
     assert_eq!(labels[1].fault, Some(LabelFault::Failed));
-    assert!(labels[1].reason.contains("labeller of d2.txt, round 1: needs"), "{}", labels[1].reason);
+    assert!(labels[1].reason.contains("labeller of d2.txt, round 1: refused"), "{}", labels[1].reason);
     assert_eq!((labels[2].reason.as_str(), labels[2].calls.len()), ("the document is empty", 0));
     // A response that does not fit ends the question with the numbers.
     let built = methods::build("conflict-score", &typed(&[])).unwrap();
@@ -252,6 +255,26 @@ fn a_call_that_fails_is_a_label_that_does_not_count() {
     let (_, error) =
         built.record(&question, Tools::new(&Scripted::new(labeller).with_context(500)), &Settings::default(), &Silent);
     assert!(matches!(&error, Some(MootError::TooLong { what, .. }) if what == "decomposer, round 1"), "{error:?}");
+}
+
+/// Each part is a call for the document; quotes are where they are in the whole.
+#[test]
+fn a_document_that_does_not_fit_is_labelled_in_parts() {
+    let before = "Nothing is said of it here. ".repeat(30);
+    let behind = " Soup is served at noon.".repeat(40);
+    let long = format!("{before}{}{behind}", BRIDGE[0]);
+    let question = question("It opened in 1931.", &[&long, BRIDGE[1]]);
+    let whole = hold(&question, &[], Tools::new(&Scripted::new(labeller)), &Settings::default());
+    let parts = hold(&question, &[], Tools::new(&Scripted::new(labeller).with_context(700)), &Settings::default());
+    for (whole, cut) in claims(&whole).iter().zip(claims(&parts)) {
+        let ([a, b], [c, d]) = (&whole.labels[..], &cut.labels[..]) else { panic!("two documents") };
+        assert_eq!((c.relation, &c.quote, c.document), (a.relation, &a.quote, 0));
+        assert!(c.counts() && c.calls.len() >= 2, "{c:?}");
+        assert_eq!((d.relation, &d.quote, d.document, d.calls.len()), (b.relation, &b.quote, 1, 1));
+        assert!(c.calls.iter().all(|&number| parts.calls[number].document == Some(0)), "each call is the document's");
+    }
+    let notes: Vec<&str> = fallbacks(&parts);
+    assert_eq!(notes, ["d1.txt does not fit into the labeller's context: its parts are labelled"]);
 }
 
 #[test]
