@@ -269,7 +269,9 @@ fn model_hint(error: &ModelError) -> Option<String> {
             Some("moot reads .gguf files and model folders; if this is one, it is damaged or not all there".into())
         }
         ModelError::UnknownModel { name, .. } if is_address(name) => Some(address_hint(name)),
-        ModelError::UnknownArchitecture { found, .. } => models_like(found).or_else(|| error.hint()),
+        ModelError::UnknownArchitecture { found, supported, .. } if !supported.contains("embedder") => {
+            models_like(found).or_else(|| error.hint())
+        }
         ModelError::Io { path, .. } if is_address(&path.to_string_lossy()) => {
             Some(address_hint(&path.to_string_lossy()))
         }

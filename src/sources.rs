@@ -264,7 +264,7 @@ impl SourceWeights {
         let vote = format!("the mean of its weights, {:.2}", self.unknown_vote());
         if asked.is_empty() {
             return Some(format!(
-                "no document names its source, so {name} (weights of {own}) is not used: every vote counts {vote}"
+                "no document names its source: every vote counts {vote} ({name} has weights of {own})"
             ));
         }
         let (count, all) = (unknown.len(), asked.len());

@@ -86,8 +86,8 @@ fn attention_is_its_reference_with_and_without_positions() -> Result<()> {
         let positions = (normal((rows, shape.1))?, normal((rows, shape.1))?);
         let relative = Relative { key: positions.0, query: positions.1, of_distance, middle };
         // Shifted, so that a tensor within a larger one is read where it is.
-        let values = normal((heads + 1, 2 * middle + 1))?.narrow(0, 1, heads)?;
-        let bias = DistanceBias { values: (values * 2.0)?, middle };
+        let values = (normal((heads + 1, 2 * middle + 1))? * 2.0)?.narrow(0, 1, heads)?;
+        let bias = DistanceBias { values, middle };
         let windows = [0, 1, 20, 64, 500].map(|window| Some(Distances::Window(window)));
         let learned = [None, Some(Distances::Relative(&relative)), Some(Distances::Bias(&bias))];
         for distances in windows.into_iter().chain(learned) {

@@ -2,9 +2,8 @@
 
 use crate::dates::Date;
 use serde::Serialize;
-use std::cmp::Ordering;
 
-/// The newest date for a claim and the newest against it, one of which is later.
+/// The newest date for a claim and the newest against it, one of which is later than all dates of the other side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Newest {
     /// As the document has it.
@@ -19,16 +18,19 @@ pub struct Newest {
 
 impl Newest {
     /// From the dates of the documents of both sides, as written. `None` where a side has none that can be read, and where
-    /// neither is later to the precision that both have.
+    /// the latest date of one side is not later than all of the other, to the precision that both have.
     pub(super) fn of<'a>(
         supporting: impl Iterator<Item = &'a str>,
         contradicting: impl Iterator<Item = &'a str>,
     ) -> Option<Self> {
-        let ((a, supporting), (b, contradicting)) = (latest(supporting)?, latest(contradicting)?);
-        let contradicted = match b.order(a) {
-            Ordering::Greater => true,
-            Ordering::Less => false,
-            Ordering::Equal => return None,
+        let (with, against) = (read(supporting), read(contradicting));
+        let latest = |side: &[(Date, &'a str)]| side.iter().copied().max_by_key(|(date, _)| date.sort_key());
+        let ((newest_with, supporting), (newest_against, contradicting)) = (latest(&with)?, latest(&against)?);
+        let later = |date: Date, others: &[(Date, &str)]| others.iter().all(|(other, _)| date.order(*other).is_gt());
+        let contradicted = match (later(newest_with, &against), later(newest_against, &with)) {
+            (_, true) => true,
+            (true, false) => false,
+            (false, false) => return None,
         };
         Some(Self { supporting: supporting.to_owned(), contradicting: contradicting.to_owned(), contradicted })
     }
@@ -45,8 +47,7 @@ impl Newest {
     }
 }
 
-/// The latest of these dates, as read and as written.
-fn latest<'a>(written: impl Iterator<Item = &'a str>) -> Option<(Date, &'a str)> {
-    let dated = written.filter_map(|written| Some((Date::of_document(written)?, written)));
-    dated.max_by_key(|(date, _)| date.sort_key())
+/// The dates that can be read, with their texts.
+fn read<'a>(written: impl Iterator<Item = &'a str>) -> Vec<(Date, &'a str)> {
+    written.filter_map(|written| Some((Date::of_document(written)?, written))).collect()
 }

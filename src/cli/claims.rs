@@ -67,7 +67,8 @@ fn one(assessment: &Assessment, number: usize, claim: &Claim, columns: usize) ->
         text.push_str(&format!("{before}{STRONG}{line}{STRONG:#}\n"));
     }
     if let Some(newest) = &claim.newest {
-        text.push_str(&block(&printable(&newest.words()), MARGIN, columns, AGAINST));
+        let style = if newest.contradicted { AGAINST } else { FOR };
+        text.push_str(&block(&printable(&newest.words()), MARGIN, columns, style));
     }
     let mut shown = 0;
     if let Some((for_it, against)) = claim.pair() {

@@ -63,7 +63,7 @@ pub struct GpuReport {
     pub description: String,
     /// Seconds of the self-test.
     pub seconds: f64,
-    /// Whether every op agrees with its reference; the others are among the failed checks.
+    /// Whether every op agrees with its reference; ops that do not are among the failed checks.
     pub passed: bool,
 }
 

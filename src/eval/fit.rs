@@ -60,7 +60,7 @@ impl Measuring<'_> {
         }
     }
 
-    /// Adds the question to the refusal that was kept since.
+    /// Adds the question's id to the kept error, if it has none.
     fn name(&self, id: &str) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((named @ false, MootError::TooLong { what, .. })) = refused.as_mut() {

@@ -84,16 +84,16 @@ pub fn exact(record: &QuestionRecord) -> Option<f64> {
     of_one_choice(record).or_else(|| answers::exact_match(record, Rule::Contained))
 }
 
-/// The metric that says whether these questions are right, and its title: the chosen option where all that have gold answers
-/// have options, else strict exact match.
+/// The metric that says whether these questions are right, and its title: the chosen option where all that have gold
+/// answers have options, yes or no where all of these are answered so, else strict exact match.
 #[must_use]
 pub fn metric<'a>(questions: impl IntoIterator<Item = &'a QuestionRecord>) -> (&'static str, &'static str) {
-    let mut scored = questions.into_iter().map(|record| &record.question).filter(|question| question.gold.is_some());
-    let first = scored.next().is_some_and(|question| !question.options.is_empty());
-    if first && scored.all(|question| !question.options.is_empty()) {
-        ("choice-accuracy", "options chosen rightly")
-    } else {
-        ("em", "exact match")
+    let scored: Vec<&QuestionRecord> = questions.into_iter().filter(|record| record.question.gold.is_some()).collect();
+    let all = |is: fn(&QuestionRecord) -> bool| !scored.is_empty() && scored.iter().all(|record| is(record));
+    match () {
+        () if all(|record| !record.question.options.is_empty()) => ("choice-accuracy", "options chosen rightly"),
+        () if all(|record| single::yes_no(record).is_some()) => ("yes-no-em", "yes or no, right"),
+        () => ("em", "exact match"),
     }
 }
 

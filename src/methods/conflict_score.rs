@@ -44,7 +44,7 @@ pub static ROW: Row = Row {
     switches: &[CLAIMS_SWITCH, MOST, PER_DOCUMENT, LABELS, LABEL_WEIGHTS, CERTAIN, ORDER, QUOTES, TOGETHER_SWITCH, REASONS],
     presets: &[TUNED],
     // The paper names no limit, and its code is not published: as conflict-report, whose text is the longest.
-    max_tokens: 512,
+    max_tokens: 128,
     needs: Needs { entailment: true, ..Needs::PASSAGES },
     build,
 };

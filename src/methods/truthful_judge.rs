@@ -37,7 +37,7 @@ The conclusion lists the qualities found. A malformed verdict is none. A questio
     switches: &[],
     presets: &[],
     // The paper names no limit, and its code is not published: as conflict-report, whose text is the longest.
-    max_tokens: 512,
+    max_tokens: 128,
     needs: Needs::NOTHING,
     build,
 };

@@ -72,7 +72,8 @@ pub static SHORT: Format = Format {
 /// `Thought: X`, then on a line of its own `Answer: Y`.
 ///
 /// A thought has at most 300 characters, so that 128 tokens, the least limit of the methods that use it, have room for
-/// the answer. `drag` and `mad` have 256; the grammar's comment names 128 alone, since records have the file's hash.
+/// the answer. `drag` and `mad` have 256. The grammar's comment still says 128: another text would be another hash, and
+/// records could not be continued.
 pub static THOUGHT: Format = Format {
     name: "thought",
     about: "reasoning, then the answer",
@@ -97,8 +98,8 @@ pub static ABOUT: Format = Format {
 /// `Argument: X`, then one action: `Query Optimization: OLD -> NEW` or `Query Expansion: NEW`, with the pool's queries
 /// as format values. Fields: `argument`, `action` ("optimise" or "expand"), `old` (the index of the old query), `new`.
 ///
-/// An argument has at most 250 characters and a query 120, so that 128 tokens have room for both. `drag` has 256; its
-/// records have the hash of the grammar with its comment, which names 128 alone.
+/// An argument has at most 250 characters and a query 120, so that 128 tokens have room for both. `drag` has 256; the
+/// grammar's comment still says 128, as that of [`THOUGHT`].
 pub static QUERY_ACTION: Format = Format {
     name: "query-action",
     about: "an argument and one change of a query pool",

@@ -220,11 +220,13 @@ fn after(record: &QuestionRecord, round: usize, metric: &str) -> Option<f64> {
     let (answers, malformed) = match &call.parsed {
         Parsed::Answers { answers, .. } => (answers.clone(), false),
         Parsed::Answer { answer, .. } => (answer.iter().cloned().collect(), false),
+        Parsed::Choice { .. } => (call.chosen().map(str::to_owned).into_iter().collect(), false),
         _ => (Vec::new(), true),
     };
     let answers = answers.iter().map(|text| Answer::new(text)).collect();
+    let Question { gold, options, .. } = record.question.clone();
     let then = QuestionRecord {
-        question: Question { gold: record.question.gold.clone(), ..Question::default() },
+        question: Question { gold, options, ..Question::default() },
         conclusion: Some(Conclusion { answers, malformed, ..Conclusion::default() }),
         ..QuestionRecord::default()
     };

@@ -121,6 +121,25 @@ fn a_newer_document_is_named_where_dates_decide() {
     assert_eq!((newest(None, Some("2024")), newest(Some("2024"), None)), (None, None));
 }
 
+/// A year may be after a month of it: then neither side is newer.
+#[test]
+fn a_date_must_be_later_than_all_of_the_other_side() {
+    let mut record = record();
+    let claims = record.conclusion.as_mut().unwrap().claims.as_mut().unwrap();
+    claims[0].labels[2].relation = moot::question::ClaimRelation::Supports;
+    let of = |dates: [&str; 3]| {
+        let mut record = record.clone();
+        for (document, date) in record.question.documents.iter_mut().zip(dates) {
+            document.date = Some(date.into());
+        }
+        let found = Assessment::of(&record, Neither::LeftOut).unwrap();
+        found.claims[0].newest.as_ref().map(moot::assess::Newest::words)
+    };
+    assert_eq!(of(["2024-05", "2024-06", "2024"]), None);
+    let words = of(["2024-05", "2024-06", "2023"]).unwrap();
+    assert_eq!(words, "contradicted by a newer document (2024-06; for it 2024-05)");
+}
+
 #[test]
 fn the_document_that_states_a_claim_speaks_for_it() {
     let mut record = record();

@@ -4,7 +4,7 @@ use super::{input, simple, written};
 use crate::eval::{answered, call, header};
 use moot::eval::record::Header;
 use moot::question::{Document, Estimate, Label};
-use moot::transcript::{Parsed, QuestionRecord};
+use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -65,6 +65,19 @@ fn questions_with_options_are_drawn_by_the_option_chosen() {
         "{page}"
     );
     assert!(!page.contains("data-metric=\"em\""));
+    let choice = |stage, option| {
+        let parsed = Parsed::Choice { option, explanation: String::new() };
+        CallRecord {
+            number: stage,
+            format_values: json!({ "options": ["one", "two"] }),
+            ..call(stage, "reply", parsed)
+        }
+    };
+    let mut debated = chosen("q3", 1, "one");
+    debated.calls = vec![choice(0, 1), choice(1, 0)];
+    debated.conclusion.as_mut().unwrap().calls = vec![1];
+    let page = written(vec![input("echo.jsonl", header(), vec![debated])]);
+    assert_eq!(first(&rows(&page, "By rounds", "choice-accuracy")), [("1", "0.000"), ("2", "1.000")]);
 }
 
 #[test]
@@ -80,7 +93,7 @@ fn the_summary_has_values_differences_and_counts() {
     assert!(page.contains("data-label=\"W–L–T\">0–3–1</td>"), "wins, losses, ties");
     // 12 tokens a call, one call a question.
     let page = written(vec![simple("echo", &["yes", "no"]), simple("other", &["no", "no"])]);
-    assert_eq!(first(&rows(&page, "Score against tokens", "em")), [("12", "0.500"), ("12", "0.000")]);
+    assert_eq!(first(&rows(&page, "Score against tokens", "yes-no-em")), [("12", "0.500"), ("12", "0.000")]);
     assert!(!flat(&written(vec![simple("echo", &["yes"])])).contains("Difference from the first"), "one record alone");
 }
 
@@ -119,7 +132,7 @@ fn charts_by_rounds_count_a_debate_that_ended_on() {
     ended.calls = vec![verdict(0, &["yes"])];
     ended.conclusion.as_mut().unwrap().calls = vec![0];
     let page = written(vec![input("a.jsonl", header(), vec![longer, ended])]);
-    assert_eq!(first(&rows(&page, "By rounds", "em")), [("1", "0.500"), ("2", "1.000")]);
+    assert_eq!(first(&rows(&page, "By rounds", "yes-no-em")), [("1", "0.500"), ("2", "1.000")]);
     // Records that differ only in their rounds are one line.
     let with = |rounds: usize, answer: &str| {
         let mut input = simple("echo", &[answer]);
@@ -128,7 +141,7 @@ fn charts_by_rounds_count_a_debate_that_ended_on() {
         input
     };
     let page = written(vec![with(1, "no"), with(3, "yes")]);
-    assert_eq!(first(&rows(&page, "By rounds", "em")), [("1", "0.000"), ("3", "1.000")]);
+    assert_eq!(first(&rows(&page, "By rounds", "yes-no-em")), [("1", "0.000"), ("3", "1.000")]);
 }
 
 #[test]

@@ -108,7 +108,7 @@ unsafe extern "C" {
 }
 
 /// An error that calls left behind and did not return, as cudarc where it frees memory and Candle where it launches
-/// products of blocks. It is left behind no more.
+/// products of blocks. The call clears it.
 pub(crate) fn last_error(device: &CudaDevice) -> Result<()> {
     let of_driver = device.cuda_stream().context().check_err();
     // SAFETY: the call reads and clears a number of this thread.

@@ -194,9 +194,9 @@ pub fn reference(
         }
         let mut scores = (scores.to_dtype(DType::F32)? * f64::from(scale))?;
         if let Some(bias) = distances.and_then(Distances::bias) {
-            let of_query = |i: usize| bias.values.narrow(1, bias.middle - i, len);
-            let rows = (0..len).map(of_query).collect::<Result<Vec<_>>>()?;
-            scores = (scores + Tensor::stack(&rows, 1)?)?;
+            let rows = (0..len * len).map(|at| (at % len + bias.middle - at / len) as u32);
+            let numbers = bias.values.index_select(&Tensor::from_iter(rows, q.device())?, 1)?;
+            scores = (scores + numbers.reshape((heads, len, len))?)?;
         }
         if let Some(window) = distances.and_then(Distances::window) {
             let far = |i: usize, j: usize| if i.abs_diff(j) > window { f32::NEG_INFINITY } else { 0.0 };

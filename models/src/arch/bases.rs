@@ -1,7 +1,7 @@
 //! Bases of rotations where a file states none.
 
 /// transformers' bases, by the architecture's name in [`super::ARCHS`]. A config.json of one that is not here must state
-/// its base: Ministral 3, of which transformers has two.
+/// its base: that of Ministral 3 depends in transformers on which other fields are absent.
 const BASES: &[(&str, f64)] = &[
     ("llama", 1e4),
     ("mistral", 1e4),

@@ -46,8 +46,7 @@ fn from_gguf(metadata: &Metadata) -> Result<DecoderSpec> {
     Ok(spec)
 }
 
-/// What transformers' class has where a file is silent, as published ones of 4B and more are. Fields that all files state
-/// are not among them.
+/// Defaults of transformers' class. Published files of 4B and more leave these fields out.
 fn defaults() -> Value {
     json!({
         "vocab_size": 262_208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,

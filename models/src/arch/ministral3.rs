@@ -13,8 +13,7 @@ pub(super) const ARCH: Arch = Arch {
         Ok(DecoderSpec { layout, ..gguf::spec(metadata, "mistral3")? })
     }),
     from_config: |config| {
-        // Without these fields transformers takes YaRN of its own, and with them another base than in it where they lack
-        // one; no file leaves them out.
+        // Without these fields transformers takes a YaRN with a base of its own. No published file leaves them out.
         if !config.has("rope_parameters") && !config.has("rope_scaling") {
             return Err(config.wrong("rope_parameters", "a JSON object"));
         }

@@ -53,12 +53,15 @@ impl Classifier {
             let own = config.optional_str("prompt")?.map(|own| own.replace("{text1}", "{premise}"));
             let own = own.map(|own| own.replace("{text2}", "{hypothesis}"));
             let Some(written) = own.as_deref().or(written) else {
-                let expected = "how the model reads a pair, with {premise} and {hypothesis}: its files leave that out, so \
-                                write it there, or name the model as `moot models list` does";
+                let expected = "how the model reads a pair, with {premise} and {hypothesis}; or the model's short name, \
+                                whose row of the catalog has it";
                 return Err(config.wrong("prompt", expected));
             };
             let tokenizer = TextTokenizer::of_one_text(path, family, spec.vocab, &settings, written)?;
             let words = [tokenizer.first_id("0")?, tokenizer.first_id("1")?];
+            if words[0] == words[1] && matches!(family.head, HeadOf::Step) {
+                return Err(config.wrong("tokenizer.json", "words \"0\" and \"1\" that begin with different tokens"));
+            }
             (tokenizer, words)
         } else {
             (TextTokenizer::open(path, family, spec.vocab, spec.segments, &settings)?, [0; 2])

@@ -9,7 +9,7 @@ use super::{Batches, Encoder, EncoderOptions, Packed, Pooling, Recipe, TextSetti
 use crate::arch::{self, Config};
 use crate::error::{ModelError, Result};
 use crate::source::{Catalog, EncoderEntry};
-use crate::weights::{Safetensors, Weights};
+use crate::weights::{Gguf, Safetensors, Weights};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -45,7 +45,7 @@ enum Body {
 }
 
 impl EmbeddingModel {
-    /// Loads the folder `path`: config.json, tokenizer.json, safetensors, and the files of sentence-transformers beside
+    /// Loads the GGUF file `path`, a BERT's or XLM-R's, or the folder `path`: config.json, tokenizer.json, safetensors, and the files of sentence-transformers beside
     /// them. Where the folder does not state pooling or prompts, the catalog's row of that name does.
     ///
     /// # Errors
@@ -59,6 +59,9 @@ impl EmbeddingModel {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_as(path: &Path, known: Option<&EncoderEntry>, options: &EncoderOptions) -> Result<Self> {
+        if path.is_file() {
+            return Self::open_gguf(path, known, options);
+        }
         let config = Config::open(&path.join("config.json"))?;
         if is_decoder(&config)? {
             return Self::open_decoder(path, &config, known, options);
@@ -77,6 +80,20 @@ impl EmbeddingModel {
         let projections = Projection::all(path, &recipe.dense, encoder.spec().hidden)?;
         let body = Body::Encoder(Box::new(encoder));
         Ok(Self { path: path.to_owned(), body, tokenizer, tokens: options.tokens, recipe, projections })
+    }
+
+    fn open_gguf(path: &Path, known: Option<&EncoderEntry>, options: &EncoderOptions) -> Result<Self> {
+        let gguf = Gguf::open(path)?;
+        let metadata = gguf.metadata().clone();
+        let weights = Weights::Gguf(gguf);
+        let spec = family::gguf::spec(&weights, &metadata)?;
+        let recipe = Recipe::of_gguf(&metadata, known, spec.context)?;
+        let tokenizer = TextTokenizer::of_gguf(&metadata, spec.vocab, spec.context)?;
+        let loader = Loader::new(&weights, &family::gguf::FAMILY, options);
+        let encoder = loader.encoder(&family::gguf::FAMILY, spec)?;
+        loader.nothing_left(&family::gguf::FAMILY)?;
+        let (path, body) = (path.to_owned(), Body::Encoder(Box::new(encoder)));
+        Ok(Self { path, body, tokenizer, tokens: options.tokens, recipe, projections: Vec::new() })
     }
 
     fn open_decoder(

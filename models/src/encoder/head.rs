@@ -1,4 +1,4 @@
-//! What stands behind an encoder that classifies pairs.
+//! Classification heads of encoders.
 
 use super::family::{Family, HeadNames, HeadOf};
 use super::labels::labels;

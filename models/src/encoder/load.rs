@@ -73,10 +73,9 @@ impl<'a> Loader<'a> {
     pub(super) fn encoder(&self, family: &Family, spec: EncoderSpec) -> Result<Encoder> {
         let (hidden, eps) = (spec.hidden, spec.norm_eps);
         let word_embeddings = self.table(&format!("{}.weight", family.names.words), [spec.vocab, hidden])?;
-        let positions = spec.positions.map(|at| self.table("embeddings.position_embeddings.weight", [at.rows, hidden]));
-        let segments = (spec.segments > 0)
-            .then(|| self.table("embeddings.token_type_embeddings.weight", [spec.segments, hidden]))
-            .transpose()?;
+        let positions = spec.positions.map(|at| self.table(family.names.positions, [at.rows, hidden])).transpose()?;
+        let segments =
+            (spec.segments > 0).then(|| self.table(family.names.segments, [spec.segments, hidden])).transpose()?;
         let norm = self.norm(family.names.norm, hidden, spec.biases)?;
         let bias = self.distance_bias(family, &spec)?;
         let relative = spec.relative.map(|relative| self.relative_table(relative, hidden, eps)).transpose()?;
@@ -87,7 +86,7 @@ impl<'a> Loader<'a> {
         device.synchronize()?;
         Ok(Encoder {
             word_embeddings,
-            positions: positions.transpose()?,
+            positions,
             segments,
             norm,
             bias,

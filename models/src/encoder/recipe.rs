@@ -1,9 +1,11 @@
 //! How an encoder's texts are prepared and its output pooled, as a sentence-transformers folder describes it.
 
+use super::family;
 use super::pooling::{MASKS, Pooling, Prefixes};
 use crate::arch::Config;
 use crate::error::{ModelError, Result, shortened};
 use crate::source::EncoderEntry;
+use crate::weights::Metadata;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -63,6 +65,18 @@ impl Recipe {
         let prefixes = prompts(folder)?.or_else(|| known.map(EncoderEntry::prefixes));
         let prefixes_known = prefixes.is_some();
         Ok(Self { pooling, normalise, prefixes: prefixes.unwrap_or_default(), prefixes_known, limit, dense })
+    }
+
+    /// The recipe of a GGUF file: its pooling, and vectors of length 1 unless `known` says otherwise. Prefixes are `known`'s.
+    ///
+    /// # Errors
+    /// A pooling that is absent or not supported.
+    pub fn of_gguf(metadata: &Metadata, known: Option<&EncoderEntry>, limit: usize) -> Result<Self> {
+        let pooling = family::gguf::pooling(metadata)?;
+        let prefixes = known.map(EncoderEntry::prefixes);
+        let (prefixes_known, normalise) = (prefixes.is_some(), known.is_none_or(|known| known.normalise));
+        let (prefixes, dense) = (prefixes.unwrap_or_default(), Vec::new());
+        Ok(Self { pooling, normalise, prefixes, prefixes_known, limit, dense })
     }
 
     /// One line for the user where something that changes vectors is not known.

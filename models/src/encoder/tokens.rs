@@ -4,6 +4,7 @@ use super::family::Family;
 use super::settings::TextSettings;
 use crate::error::{ModelError, Result};
 use crate::tokenizer::{Ends, Tokenizer};
+use crate::weights::Metadata;
 use std::path::Path;
 
 /// The ids of one text or pair.
@@ -108,9 +109,14 @@ impl TextTokenizer {
         settings: &TextSettings,
         written: &str,
     ) -> Result<Self> {
+        const LONGEST: usize = 4096;
         let tokenizer = Tokenizer::from_dir_in(folder, &settings.casing)?;
         let path = folder.join("tokenizer.json");
         check_vocabulary(&path, &tokenizer, vocab)?;
+        if written.len() > LONGEST {
+            let (expected, found) = (format!("at most {LONGEST} bytes"), written.len().to_string());
+            return Err(field_of(&folder.join("config.json"), "prompt", expected, found));
+        }
         let parts = written.split_once("{premise}").and_then(|(before, rest)| {
             let (between, behind) = rest.split_once("{hypothesis}")?;
             Some([before, between, behind])
@@ -137,6 +143,31 @@ impl TextTokenizer {
         let joined = !between.starts_with('<');
         let ends = Ends { single: Default::default(), pair, segment: 0 };
         Ok(Self { tokenizer, ends, masks: Vec::new(), joined, limit })
+    }
+
+    /// The tokenizer of a GGUF file, between the tokens that it names for the beginning and the end of a text.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(super) fn of_gguf(metadata: &Metadata, vocab: usize, limit: usize) -> Result<Self> {
+        let tokenizer = Tokenizer::from_gguf(metadata)?;
+        check_vocabulary(metadata.path(), &tokenizer, vocab)?;
+        let id = |fields: &[&str]| -> Result<Vec<u32>> {
+            for field in fields.iter().map(|field| format!("tokenizer.ggml.{field}_token_id")) {
+                if let Some(id) = metadata.optional_usize(&field)? {
+                    let id = u32::try_from(id).ok().filter(|&id| (id as usize) < vocab);
+                    return Ok(vec![id.ok_or_else(|| metadata.wrong(&field, &format!("a token below {vocab}")))?]);
+                }
+            }
+            Err(metadata.wrong(&format!("tokenizer.ggml.{}_token_id", fields[0]), "a token around texts"))
+        };
+        // llama.cpp writes the second name.
+        let (before, behind) = (id(&["cls", "bos"])?, id(&["separator", "seperator", "eos"])?);
+        if limit < 8 {
+            return Err(metadata.wrong("bert.context_length", "at least 8 tokens a text"));
+        }
+        let ends = Ends { single: [before, behind], pair: Default::default(), segment: 0 };
+        Ok(Self { tokenizer, ends, masks: Vec::new(), joined: false, limit })
     }
 
     /// The first token of `text`.

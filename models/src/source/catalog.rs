@@ -175,7 +175,8 @@ impl Catalog {
         Err(ModelError::UnknownModel { encoder: true, name: alias.to_owned(), near: self.near(alias) })
     }
 
-    /// The encoder whose alias, repository or hub-cache folder is in the path of `path`.
+    /// The encoder whose alias, repository or hub-cache folder is in the path of `path`. The name of a GGUF file begins with
+    /// one: `bge-small-en-v1.5-q8_0.gguf`.
     #[must_use]
     pub fn encoder_at(&self, path: &Path) -> Option<&EncoderEntry> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -186,7 +187,13 @@ impl Catalog {
             let repo = entry.hub.repo.to_lowercase();
             let name = repo.rsplit('/').next().unwrap_or_default();
             let cached = format!("models--{}", repo.replace('/', "--"));
-            names.first().is_some_and(|last| *last == entry.alias || last == name) || names.contains(&cached)
+            let is = |last: &String| match last.strip_suffix(".gguf") {
+                Some(stem) => {
+                    stem.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
+                }
+                None => *last == entry.alias || last == name,
+            };
+            names.first().is_some_and(is) || names.contains(&cached)
         })
     }
 

@@ -9,6 +9,7 @@ use super::hash::model_hash;
 use super::hub::Hub;
 use super::located::SourceUsed;
 use super::options::Options;
+use super::partial::FetchFolder;
 use super::repository::SINGLE;
 use super::wheel::{self, Python};
 use crate::error::{ModelError, Result};
@@ -160,16 +161,24 @@ impl<'a> Search<'a> {
             files.push((path, address.file.unwrap_or_default()));
         }
         // A folder that is not whole never has the name that is looked for.
-        let part = target.with_added_extension("part");
-        let io = |source| ModelError::Io { path: part.clone(), action: "write", source };
-        let _ = std::fs::remove_dir_all(&part);
-        std::fs::create_dir_all(&part).map_err(io)?;
+        let part = FetchFolder::create(target.parent().unwrap_or(Path::new(".")))?;
+        let whole = part.path().join("model");
+        let io = |path: &Path, action| {
+            let path = path.to_owned();
+            move |source| ModelError::Io { path, action, source }
+        };
+        std::fs::create_dir(&whole).map_err(io(&whole, "create"))?;
         for (path, name) in files {
-            let (blob, copy) = (path.canonicalize().map_err(io)?, part.join(name));
-            // Both are in one cache in most homes, and weights need not be there twice.
-            std::fs::hard_link(&blob, &copy).or_else(|_| std::fs::copy(&blob, &copy).map(drop)).map_err(io)?;
+            let (blob, copy) = (path.canonicalize().map_err(io(&path, "read"))?, whole.join(name));
+            // A link where both are on one disk: the weights need not be there twice.
+            let linked = std::fs::hard_link(&blob, &copy).or_else(|_| std::fs::copy(&blob, &copy).map(drop));
+            linked.map_err(io(&copy, "write"))?;
         }
-        std::fs::rename(&part, target).map_err(io)?;
+        let renamed = std::fs::rename(&whole, target);
+        // Another process may have put the same folder there.
+        if !target.exists() {
+            renamed.map_err(io(target, "rename the fetched folder to"))?;
+        }
         Ok(Some((target.to_owned(), SourceUsed::Hub(model.clone()))))
     }
 

@@ -23,6 +23,7 @@ mod json;
 mod metaspace;
 mod normalizer;
 mod open;
+mod pieces;
 mod pipeline;
 mod post_processor;
 mod python;

@@ -113,7 +113,8 @@ pub(super) fn check_bytes(metadata: &Metadata, entries: &[Entry]) -> Result<()> 
     missing.map_or(Ok(()), |byte| Err(wrong_item(metadata, TOKENS, expected, &format!("no {byte:?}"))))
 }
 
-fn scores(metadata: &Metadata, tokens: usize) -> Result<Vec<f64>> {
+/// A score for each of `tokens`, none of which is NaN.
+pub(super) fn scores(metadata: &Metadata, tokens: usize) -> Result<Vec<f64>> {
     let Some(Value::FloatArray(scores)) = metadata.get(SCORES) else {
         return Err(metadata.wrong(SCORES, "an array of floats"));
     };

@@ -65,6 +65,11 @@ impl Unigram {
 }
 
 impl Scores {
+    /// Of the pieces of a GGUF, by id; `unknown` is the id of the one for unknown text.
+    pub(super) fn of(scores: Vec<f64>, unknown: usize) -> Self {
+        Self { scores, unknown, byte_fallback: false }
+    }
+
     /// The model over `entries`. An entry that is not ordinary text keeps its id and gets a text that no word holds,
     /// words being without spaces: content never becomes it.
     ///

@@ -3,6 +3,7 @@
 mod causal;
 mod damaged;
 mod families;
+mod gguf;
 mod one_text;
 mod rerankers;
 mod settings;

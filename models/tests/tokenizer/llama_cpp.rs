@@ -10,7 +10,8 @@ use std::path::PathBuf;
 const SEPARATOR: &str = "\n__ggml_vocab_test__\n";
 
 /// Vocabularies that are read; the others are of splitters that are refused.
-const READ: [&str; 8] = ["gemma-4", "gpt-2", "llama-bpe", "llama-spm", "phi-3", "qwen2", "qwen35", "refact"];
+const READ: [&str; 10] =
+    ["bert-bge", "gemma-4", "gpt-2", "llama-bpe", "llama-spm", "nomic-bert-moe", "phi-3", "qwen2", "qwen35", "refact"];
 
 fn folder() -> PathBuf {
     let folder = std::env::var_os("MOOT_LLAMA_CPP_VOCABULARIES");
@@ -68,7 +69,8 @@ fn llama_cpp_vocabularies_give_the_ids_of_hugging_face() {
             let ids = tokenizer.encode_text(text).unwrap();
             let found = ids.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
             assert_eq!(found, expected.trim(), "{name}: {text:?}");
-            assert_eq!(tokenizer.decode_text(&ids), *text, "{name}");
+            // Encoders lose case and white space.
+            assert!(name.contains("bert") || tokenizer.decode_text(&ids) == *text, "{name}: {text:?}");
         }
     }
 }

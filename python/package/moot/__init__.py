@@ -19,7 +19,7 @@ import sys as _sys
 
 from moot import _moot
 from moot.answers import Answer, Call, Conflict, Event, Listed, Reply, Said, Stand, Usage
-from moot.assessments import Assessment, Claim, Evidence, Quote, Scores, Unsupported
+from moot.assessments import Assessment, Claim, Evidence, Newest, Quote, Scores, Unsupported
 from moot.contradictions import Contradictions, Finding, Side, Statement, Subject
 from moot.documents import Document
 from moot.engine import Engine
@@ -61,6 +61,7 @@ __all__ = [
     "Method",
     "ModelError",
     "MootError",
+    "Newest",
     "OptionError",
     "Question",
     "QuestionError",

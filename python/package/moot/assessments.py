@@ -60,6 +60,18 @@ class Unsupported:
 
 
 @dataclass(frozen=True)
+class Newest:
+    """The newest dates for and against a claim, one of which is later than all of the other side."""
+
+    supporting: str = field(metadata={"json": "for"})
+    """As the document has it."""
+    contradicting: str = field(metadata={"json": "against"})
+    """As the document has it."""
+    contradicted: bool
+    """The newer document is against the claim."""
+
+
+@dataclass(frozen=True)
 class Claim:
     """A claim and the evidence for and against it."""
 
@@ -75,6 +87,8 @@ class Claim:
     """Numbers of the documents that say nothing about it."""
     unsupported: list[Unsupported] = field(default_factory=list)
     """Labels that do not count."""
+    newest: Newest | None = None
+    """Which side has the newest document, where dates tell it."""
     source: int | None = field(default=None, metadata={"json": "from"})
     """The number of the document that it was taken from, where documents were compared with each other."""
 

@@ -46,7 +46,7 @@ pub struct CorpusArgs {
     /// Search mode; hybrid if the index has vectors and BM25, dense for ra-rag and ra-rag-long
     #[arg(long, value_name = "HOW", requires = "searched", hide_short_help = true)]
     pub retriever: Option<Retrieved>,
-    /// Embedder: a name of the catalog, a folder, hf:org/repo, or "none" for BM25 only; by default all-minilm-l6-v2 for
+    /// Embedder: a name of the catalog, a folder, a GGUF file, hf:org/repo, or "none" for BM25 only; by default all-minilm-l6-v2 for
     /// plain files, otherwise the index's own. Without a corpus, for methods that embed documents themselves
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub embedder: Option<String>,

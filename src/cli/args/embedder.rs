@@ -5,7 +5,7 @@ use crate::workspace::EmbedderOptions;
 /// Embedder arguments.
 #[derive(Debug, clap::Args)]
 pub struct EmbedderArgs {
-    /// Embedder: a name of the catalog, a folder, hf:org/repo, or "none" for BM25 only; by default all-minilm-l6-v2 for a
+    /// Embedder: a name of the catalog, a folder, a GGUF file, hf:org/repo, or "none" for BM25 only; by default all-minilm-l6-v2 for a
     /// new index, otherwise the index's own
     #[arg(long, value_name = "NAME")]
     pub embedder: Option<String>,

@@ -32,7 +32,7 @@ pub struct MethodArgs {
     #[arg(long, value_name = "N", default_value_t = Settings::default().seed, value_parser = values::whole::<u64>, hide_short_help = true)]
     #[arg(allow_negative_numbers = true)]
     pub seed: u64,
-    /// Maximum tokens of a reply [default: the method's: 128, 256 (drag, mad, naive-rag) or 512 (ConflictScore's)]
+    /// Maximum tokens of a reply [default: the method's: 128, 256 (drag, mad, naive-rag) or 512 (conflict-report, regenerated-rag)]
     #[arg(long, value_name = "N", value_parser = values::count, hide_short_help = true)]
     #[arg(allow_negative_numbers = true)]
     pub max_tokens: Option<usize>,

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The switch `labels`: how a claim is labelled against a document.
 pub(crate) const LABELS: Switch = Switch {
     name: "labels",
-    about: "source of labels: labeller (replies), scored (token scores), entailment, both (classifier if certain, else replies), auto (scored if weights exist for this model, else labeller)",
+    about: "source of labels: labeller (replies), scored (token scores), entailment, both (classifier if certain, else replies), auto (scored if weights exist for this model, else replies, label first)",
     kind: Kind::Choice(&["auto", "labeller", "scored", "entailment", "both"]),
     default: "labeller",
 };

@@ -100,7 +100,7 @@ impl Listed {
         Self { documents, contradictions, ..Self::new(id, Kind::Contradictions, "contradictions") }
     }
 
-    /// The kind of a file; `None` for a file that is not a record.
+    /// The list's line of a file; `None` if it is not a record, or has not one question.
     pub(super) fn of_file(path: &Path) -> Option<Self> {
         let id = path.file_stem()?.to_str()?;
         if is_comparison(path) {

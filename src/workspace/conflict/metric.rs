@@ -11,6 +11,7 @@ use crate::question::{Conclusion, Judged, Question};
 use crate::transcript::QuestionRecord;
 use crate::workspace::control::Control;
 use crate::workspace::method::MethodPlan;
+use crate::workspace::models::WeightStorage;
 use crate::workspace::opened::Workspace;
 use crate::workspace::options::{CorpusOptions, DocumentOptions, MethodOptions, PlanOptions};
 use crate::workspace::plan::Plan;
@@ -99,6 +100,10 @@ pub(crate) fn labelled(
     options: &PlanOptions,
     control: &Control,
 ) -> Result<Vec<Record>> {
+    // Labels are kept beside the record, and later runs would take noise for a model's.
+    if let WeightStorage::Random(_) = options.runtime.weights {
+        return Err(MootError::Usage("--weights random: expected weights of a model, for labels that are kept".into()));
+    }
     let switches = options.method.switches.clone();
     let method = (metric.options)(MethodOptions { switches, ..MethodOptions::default() });
     let (corpus, documents) = (CorpusOptions::default(), DocumentOptions::default());

@@ -89,8 +89,8 @@ impl LocatedModel {
     /// Memory needed with `kv` bytes of pages.
     pub(super) fn needed(&self, kv: usize, options: &Options) -> Needed {
         let weights = self.footprint.resident_bytes(options.load.residency);
-        // A sequence has no more positions than memory for them.
-        let stored = options.kv_memory.map_or(u64::MAX, |bytes| self.footprint.tokens_within(bytes as u64));
+        // A sequence has no more positions than pages for them.
+        let stored = self.footprint.tokens_within(kv as u64);
         let positions = usize::try_from(stored).unwrap_or(usize::MAX).min(self.identity.context);
         let working = self.footprint.working_bytes(options.engine.step_tokens, options.engine.rows, positions);
         Needed { weights, kv: kv as u64, working }
@@ -137,10 +137,9 @@ impl LocatedModel {
             (None, true) => quarter().clamp(LEAST_KV, 8 * GIB),
             (None, false) => match Memory::of(&options.load)? {
                 Some(memory) => {
-                    let working = self.needed(0, options).working;
-                    usize::try_from((memory.available / 10 * 9).saturating_sub(working))
-                        .unwrap_or(usize::MAX)
-                        .max(LEAST_KV)
+                    let most = usize::try_from(memory.available / 10 * 9).unwrap_or(usize::MAX);
+                    let working = self.needed(most, options).working;
+                    most.saturating_sub(usize::try_from(working).unwrap_or(usize::MAX)).max(LEAST_KV)
                 }
                 None => 4 * GIB,
             },

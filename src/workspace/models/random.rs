@@ -1,4 +1,4 @@
-//! Random weights in a catalog shape, for benchmarks.
+//! Random weights in a catalog shape, to measure time and memory.
 
 use super::located::LocatedModel;
 use super::memory_plan::kv_memory;

@@ -15,8 +15,8 @@ pub use plan::{Kind, SPAN};
 /// Queries of a block: rows times query heads of a KV head. `cuda/attention.cu` has the same.
 const QUERIES: usize = 64;
 
-/// Most partial results of the sequences of a step that have few rows and more than one. Of sequences beyond it each is
-/// tiles, which keep none: that is slower where it shares pages, and has the same bits.
+/// Most partial results in a step of sequences with a few rows each. Further sequences are computed as tiles, which keep no
+/// partial results: slower where pages are shared, with the same bits.
 const MOST_OF_SEVERAL: usize = 1 << 14;
 
 /// The size of a decoding step's plan, rounded up, so that steps of growing sequences have plans of equal size. A captured

@@ -1,5 +1,6 @@
 //! The encoder families: from a config.json to an [`EncoderSpec`] and the names of its tensors.
 
+pub(super) mod gguf;
 mod specs;
 
 use specs::HHEM;
@@ -36,6 +37,10 @@ pub struct Family {
 pub struct Names {
     /// The token embeddings.
     pub words: &'static str,
+    /// The table of positions, where there is one.
+    pub positions: &'static str,
+    /// The table of segments, where there is one.
+    pub segments: &'static str,
     /// The norm behind them.
     pub norm: &'static str,
     /// In front of a block's number.
@@ -92,7 +97,7 @@ pub enum OuterNorm {
     },
 }
 
-/// How a family's encoder becomes a classifier of pairs.
+/// The classification head of a family.
 #[derive(Debug, Clone, Copy)]
 pub enum HeadOf {
     /// Two layers over a text's vector: the first token's, or the mean where config.json says so.
@@ -122,6 +127,8 @@ pub struct HeadNames {
 
 const BERT_NAMES: Names = Names {
     words: "embeddings.word_embeddings",
+    positions: "embeddings.position_embeddings.weight",
+    segments: "embeddings.token_type_embeddings.weight",
     norm: "embeddings.LayerNorm",
     block: "encoder.layer.",
     projections: Projections::Apart(["attention.self.query", "attention.self.key", "attention.self.value"]),
@@ -135,6 +142,8 @@ const BERT_NAMES: Names = Names {
 };
 const T5_NAMES: Names = Names {
     words: "shared",
+    positions: "",
+    segments: "",
     norm: "encoder.block.0.layer.0.layer_norm",
     block: "encoder.block.",
     projections: Projections::Apart(["layer.0.SelfAttention.q", "layer.0.SelfAttention.k", "layer.0.SelfAttention.v"]),
@@ -234,6 +243,8 @@ pub const FAMILIES: [Family; 8] = [
         prefix: "model.",
         names: Names {
             words: "embeddings.tok_embeddings",
+            positions: "",
+            segments: "",
             norm: "embeddings.norm",
             block: "layers.",
             projections: Projections::Fused("attn.Wqkv"),

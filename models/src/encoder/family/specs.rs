@@ -9,6 +9,9 @@ use moot_kernels::Activation;
 /// The largest size of a model's shape.
 pub(in crate::encoder) const MOST: usize = 1 << 24;
 
+/// Most tokens of a text of a T5.
+const LONGEST: usize = 1 << 13;
+
 /// HHEM-2.1-open: the encoder of Flan-T5 base, whose fields its config.json leaves out.
 pub(super) const HHEM: &str = "HHEMv2Config";
 
@@ -122,7 +125,8 @@ pub(super) fn t5(config: &Config) -> Result<EncoderSpec> {
         // Its training folds the scale into the weights.
         scale: 1.0,
         intermediate: size("d_ff", 2048)?,
-        context: size("n_positions", 512)?,
+        // No table bounds it, and the numbers of all distances are held.
+        context: size("n_positions", 512)?.min(LONGEST),
         norm_eps: config.optional_f64("layer_norm_epsilon")?.unwrap_or(1e-6) as f32,
         root_mean_square: true,
         activation: Activation::GeluTanh,

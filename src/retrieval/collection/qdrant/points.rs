@@ -65,7 +65,7 @@ impl Collection {
         }
     }
 
-    /// Numbers of a vector; a description if vectors have names.
+    /// Dimension of the vectors; `Err` describes vectors under names.
     pub(super) fn dimension(&self) -> Result<u64, String> {
         self.config.params.vectors.size.ok_or_else(|| "vectors under names".to_owned())
     }
