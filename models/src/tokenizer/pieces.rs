@@ -111,11 +111,12 @@ fn charsmap(metadata: &Metadata) -> Result<Option<Vec<u8>>> {
     match metadata.get(CHARSMAP) {
         None => Ok(None),
         Some(Value::UnsignedArray(bytes)) => {
-            bytes.iter().map(|&byte| u8::try_from(byte)).collect::<Result<Vec<u8>, _>>().map(Some).map_err(|_| wrong())
+            let bytes = bytes.iter().map(|&byte| u8::try_from(byte).ok()).collect::<Option<Vec<u8>>>();
+            bytes.map(Some).ok_or_else(wrong)
         }
         Some(Value::SignedArray(bytes)) => {
-            let byte = |&byte: &i64| i8::try_from(byte).map(i8::cast_unsigned);
-            bytes.iter().map(byte).collect::<Result<Vec<u8>, _>>().map(Some).map_err(|_| wrong())
+            let byte = |&byte: &i64| i8::try_from(byte).ok().map(i8::cast_unsigned);
+            bytes.iter().map(byte).collect::<Option<Vec<u8>>>().map(Some).ok_or_else(wrong)
         }
         Some(_) => Err(wrong()),
     }
