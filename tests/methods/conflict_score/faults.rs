@@ -13,7 +13,7 @@ use moot::llm::scripted::Scripted;
 use moot::methods;
 use moot::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS};
 use moot::protocol::ctx::{Settings, Silent, Tools};
-use moot::question::{Claim, ClaimRelation, LabelFault, Question};
+use moot::question::{Claim, ClaimRelation, Question};
 use moot::transcript::{Event, Parsed, QuestionRecord};
 use serde_json::{Value, json};
 
@@ -150,10 +150,11 @@ fn a_document_that_is_too_long_leaves_the_others_their_claims() {
     };
     let record = hold(&question, &[], Tools::new(&Scripted::new(script).with_context(900)), &Settings::default());
     let [claim] = claims(&record) else { panic!("{:?}", claims(&record)) };
-    let faults: Vec<_> = claim.labels.iter().map(|label| label.fault).collect();
-    assert_eq!(faults, [None, None, Some(LabelFault::Failed)]);
+    assert!(claim.labels.iter().all(|label| label.counts()), "{claim:?}");
     let notes = moot::assess::Assessment::of(&record, Neither::LeftOut).unwrap().notes;
-    assert!(notes.len() == 1 && notes[0].contains("decomposer of d3.txt, round 1: needs"), "{notes:?}");
+    let noted = |what: &str| notes.iter().any(|note| note.contains(what));
+    assert!(notes.len() == 2 && noted("decomposer of d3.txt, round 1: needs"), "{notes:?}");
+    assert!(noted("d3.txt does not fit into the labeller's context: its parts are labelled"), "{notes:?}");
     // Where none fits there is nothing to compare.
     question.documents.drain(..2);
     let built = methods::build("conflict-score", &typed(&[])).unwrap();
