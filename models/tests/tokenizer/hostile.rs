@@ -28,10 +28,12 @@ fn fields_that_are_wrong_are_named() {
     for (field, value, expected) in [
         (
             "tokenizer.ggml.model",
-            text("t5"),
-            r#"expected "gpt2" (byte-level BPE), "llama" (SentencePiece) or "gemma4", found "t5""#,
+            text("rwkv"),
+            r#"expected "gpt2" (byte-level BPE), "llama" (SentencePiece), "gemma4", "bert" (WordPiece) or "t5" (Unigram), found "rwkv""#,
         ),
         ("tokenizer.ggml.model", text("llama"), "a token for every byte"),
+        ("tokenizer.ggml.model", text("bert"), "the id of the token for unknown text"),
+        ("tokenizer.ggml.model", text("t5"), "the id of the token for unknown text"),
         ("tokenizer.ggml.model", None, "found nothing"),
         (
             "tokenizer.ggml.pre",
