@@ -33,10 +33,11 @@ pub(super) fn word_pieces(metadata: &Metadata) -> Result<Blueprint> {
     }
     let unknown = unknown(metadata, &read)?;
     read.entries[unknown].kind = TokenKind::Unknown;
-    // No field says whether texts are lower-cased. A cased vocabulary has capitals.
+    // No field says whether texts are lower-cased. A cased vocabulary has capitals; BERT's uncased one has some of other
+    // scripts too.
     let is_word = |text: &str| text.starts_with(|c: char| c.is_alphanumeric());
     let words = read.entries.iter().filter(|entry| entry.kind == TokenKind::Text && is_word(&entry.text));
-    let cased = words.into_iter().any(|entry| entry.text.chars().any(char::is_uppercase));
+    let cased = words.into_iter().any(|entry| entry.text.contains(|c: char| c.is_ascii_uppercase()));
     let normalizer = json!({
         "type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": !cased,
     });
