@@ -10,8 +10,8 @@ use std::path::PathBuf;
 const SEPARATOR: &str = "\n__ggml_vocab_test__\n";
 
 /// Vocabularies that are read; the others are of splitters that are refused.
-const READ: [&str; 10] =
-    ["bert-bge", "gemma-4", "gpt-2", "llama-bpe", "llama-spm", "nomic-bert-moe", "phi-3", "qwen2", "qwen35", "refact"];
+const READ: [&str; 9] =
+    ["bert-bge", "gemma-4", "gpt-2", "llama-bpe", "llama-spm", "phi-3", "qwen2", "qwen35", "refact"];
 
 fn folder() -> PathBuf {
     let folder = std::env::var_os("MOOT_LLAMA_CPP_VOCABULARIES");
