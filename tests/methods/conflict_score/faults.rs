@@ -13,7 +13,7 @@ use moot::llm::scripted::Scripted;
 use moot::methods;
 use moot::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS};
 use moot::protocol::ctx::{Settings, Silent, Tools};
-use moot::question::{Claim, ClaimRelation, Question};
+use moot::question::{Claim, ClaimRelation, DocumentLabel, Question};
 use moot::transcript::{Event, Parsed, QuestionRecord};
 use serde_json::{Value, json};
 
@@ -150,7 +150,7 @@ fn a_document_that_is_too_long_leaves_the_others_their_claims() {
     };
     let record = hold(&question, &[], Tools::new(&Scripted::new(script).with_context(900)), &Settings::default());
     let [claim] = claims(&record) else { panic!("{:?}", claims(&record)) };
-    assert!(claim.labels.iter().all(|label| label.counts()), "{claim:?}");
+    assert!(claim.labels.iter().all(DocumentLabel::counts), "{claim:?}");
     let notes = moot::assess::Assessment::of(&record, Neither::LeftOut).unwrap().notes;
     let noted = |what: &str| notes.iter().any(|note| note.contains(what));
     assert!(notes.len() == 2 && noted("decomposer of d3.txt, round 1: needs"), "{notes:?}");
