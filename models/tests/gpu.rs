@@ -242,7 +242,7 @@ fn floats(row: &Value) -> Vec<f32> {
 #[test]
 #[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn vectors_of_texts_are_those_of_transformers() {
-    for name in ["bert", "xlm-roberta", "deberta", "modernbert", "qwen3-embedding", "gemma3-embedding"] {
+    for name in ["bert", "xlm-roberta", "deberta", "modernbert", "mpnet", "qwen3-embedding", "gemma3-embedding"] {
         let model = EmbeddingModel::open(&golden("encoders").join(name), &encoder_on_gpu()).unwrap();
         let expected = expected_of_encoder(name);
         let texts = expected["texts"].as_array().unwrap();
@@ -265,6 +265,7 @@ fn logits_of_pairs_are_those_of_transformers() {
         "roberta-nli",
         "deberta-nli",
         "modernbert-nli",
+        "mpnet-nli",
         "bert-reranker",
         "xlm-roberta-reranker",
         "modernbert-reranker",

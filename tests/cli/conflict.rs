@@ -349,6 +349,20 @@ fn answers_given_again_are_scored_as_well() {
     assert!(!alone.status.success() && text(&alone.stderr).contains("expected two records"), "{}", text(&alone.stderr));
 }
 
+/// Verdicts are kept beside the record, and noise would be taken for a model's.
+#[test]
+fn random_weights_judge_nothing_that_is_kept() {
+    let workspace = workspace();
+    fs::write(workspace.path("set.jsonl"), fs::read_to_string(THREE).unwrap()).unwrap();
+    let run = "set.jsonl -o run.jsonl --method regenerated-rag --set feedback=none --max-tokens 12";
+    assert!(on_the_tiny_model(&workspace, "run", run).status.success());
+    let mut command = moot(["score", "run.jsonl", "--judge", "--offline", "--model", "smollm2-135m"]);
+    let output = command.args(["--weights", "random:q8_0"]).current_dir(workspace.path("")).output().unwrap();
+    assert!(!output.status.success());
+    let message = text(&output.stderr);
+    assert!(message.contains("--weights random: expected weights of a model"), "{message}");
+}
+
 /// Where every answer is malformed nothing is judged, and no model is opened: both metrics are 0, not missing.
 #[test]
 fn answers_that_are_all_malformed_are_neither_truthful_nor_informative() {

@@ -120,7 +120,7 @@ fn what_would_be_computed_wrongly_is_refused() {
         let named = if field.starts_with("relative") { "relative_attention_num_buckets" } else { field };
         assert!(error.contains(named), "{field}: {error}");
     }
-    // A block less than the file has leaves tensors that nobody read.
+    // With one block less, tensors of the file are not read, which is refused.
     assert!(of("num_decoder_layers", json!(1)).contains("decoder.block.1"));
     assert!(of("num_layers", json!(1)).contains("encoder.block.1"));
 }

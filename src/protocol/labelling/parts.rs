@@ -7,6 +7,9 @@ use crate::protocol::Ctx;
 use crate::question::{ClaimRelation, DocumentLabel, Quote};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A text of fewer bytes is not cut: if it does not fit, the claim is too long, and no part would.
+const LEAST: usize = 400;
+
 /// Labels pairs of a claim and a document.
 pub(super) type Labeller<'a> =
     dyn Fn(&mut Ctx<'_>, &Work<'_>, &[ClaimDocument]) -> Result<BTreeMap<ClaimDocument, DocumentLabel>> + 'a;
@@ -29,7 +32,7 @@ pub(super) fn in_parts(
     let long = work.too_long();
     for document in long.iter().map(|(_, document)| *document).collect::<BTreeSet<usize>>() {
         let text = work.text(document);
-        let Some(cut) = middle(text) else { continue };
+        let Some(cut) = middle(text).filter(|_| text.len() >= LEAST) else { continue };
         halves.insert(document, [(texts.len(), 0), (texts.len() + 1, text[..cut].chars().count())]);
         texts.extend([text[..cut].to_owned(), text[cut..].to_owned()]);
         numbers.extend([work.number(document); 2]);

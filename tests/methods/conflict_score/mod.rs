@@ -20,7 +20,7 @@ use moot::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::protocol::{Built, Row};
 use moot::question::{Claim, ClaimRelation, Document, JudgedClaim, LabelFault, Question};
-use moot::transcript::{Parsed, QuestionRecord};
+use moot::transcript::{Event, Parsed, QuestionRecord};
 use serde_json::{Value, json};
 
 fn question(response: &str, texts: &[&str]) -> Question {
@@ -275,6 +275,19 @@ fn a_document_that_does_not_fit_is_labelled_in_parts() {
     }
     let notes: Vec<&str> = fallbacks(&parts);
     assert_eq!(notes, ["d1.txt does not fit into the labeller's context: its parts are labelled"]);
+}
+
+/// No part of a document helps there: a short one is not cut into words.
+#[test]
+fn a_claim_that_does_not_fit_is_a_label_that_does_not_count() {
+    let mut question = question("", &[&"Soup is served at noon. ".repeat(100)]);
+    question.responses.clear();
+    question.claims = vec![Claim { text: "word ".repeat(800), ..Claim::default() }];
+    let llm = Scripted::new(labeller).with_context(700);
+    let record = hold(&question, &[], Tools::new(&llm), &Settings::default());
+    assert_eq!(claims(&record)[0].labels[0].fault, Some(LabelFault::Failed));
+    let failures = record.events.iter().filter(|event| matches!(event, Event::Failure { .. })).count();
+    assert!((3..20).contains(&failures), "{failures}");
 }
 
 #[test]

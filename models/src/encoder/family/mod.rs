@@ -165,6 +165,29 @@ const BERT_HEAD: HeadNames = HeadNames {
 };
 const ROBERTA_HEAD: HeadNames = HeadNames { dense: "classifier.dense", output: "classifier.out_proj", ..BERT_HEAD };
 
+const ROBERTA: Family = Family {
+    name: "roberta",
+    prefix: "roberta.",
+    names: BERT_NAMES,
+    ends: ["<s>", "</s>"],
+    between: 2,
+    mask: "<mask>",
+    head: HeadOf::Layers(ROBERTA_HEAD),
+    unused: &["pooler.", "roberta.pooler.", "lm_head.", "embeddings.position_ids", "roberta.embeddings.position_ids"],
+    spec: |config| specs::roberta(config, "roberta"),
+};
+const T5: Family = Family {
+    name: "t5",
+    prefix: "",
+    names: T5_NAMES,
+    ends: ["</s>", "</s>"],
+    between: 1,
+    mask: "<extra_id_0>",
+    head: HeadOf::Step,
+    unused: &["encoder.embed_tokens.", "decoder.embed_tokens."],
+    spec: specs::t5,
+};
+
 /// Every family there is.
 pub const FAMILIES: [Family; 8] = [
     Family {
@@ -178,40 +201,8 @@ pub const FAMILIES: [Family; 8] = [
         unused: &["pooler.", "bert.pooler.", "cls.", "embeddings.position_ids", "bert.embeddings.position_ids"],
         spec: specs::bert,
     },
-    Family {
-        name: "roberta",
-        prefix: "roberta.",
-        names: BERT_NAMES,
-        ends: ["<s>", "</s>"],
-        between: 2,
-        mask: "<mask>",
-        head: HeadOf::Layers(ROBERTA_HEAD),
-        unused: &[
-            "pooler.",
-            "roberta.pooler.",
-            "lm_head.",
-            "embeddings.position_ids",
-            "roberta.embeddings.position_ids",
-        ],
-        spec: |config| specs::roberta(config, "roberta"),
-    },
-    Family {
-        name: "xlm-roberta",
-        prefix: "roberta.",
-        names: BERT_NAMES,
-        ends: ["<s>", "</s>"],
-        between: 2,
-        mask: "<mask>",
-        head: HeadOf::Layers(ROBERTA_HEAD),
-        unused: &[
-            "pooler.",
-            "roberta.pooler.",
-            "lm_head.",
-            "embeddings.position_ids",
-            "roberta.embeddings.position_ids",
-        ],
-        spec: |config| specs::roberta(config, "xlm-roberta"),
-    },
+    ROBERTA,
+    Family { name: "xlm-roberta", spec: |config| specs::roberta(config, "xlm-roberta"), ..ROBERTA },
     Family {
         name: "deberta-v2",
         prefix: "deberta.",
@@ -287,27 +278,13 @@ pub const FAMILIES: [Family; 8] = [
         unused: &["pooler.", "mpnet.pooler.", "lm_head.", "embeddings.position_ids", "mpnet.embeddings.position_ids"],
         spec: specs::mpnet,
     },
-    Family {
-        name: "t5",
-        prefix: "",
-        names: T5_NAMES,
-        ends: ["</s>", "</s>"],
-        between: 1,
-        mask: "<extra_id_0>",
-        head: HeadOf::Step,
-        unused: &["encoder.embed_tokens.", "decoder.embed_tokens."],
-        spec: specs::t5,
-    },
+    T5,
     Family {
         name: HHEM,
         prefix: "t5.transformer.",
-        names: T5_NAMES,
-        ends: ["</s>", "</s>"],
-        between: 1,
-        mask: "<extra_id_0>",
         head: HeadOf::Token("t5.classifier"),
         unused: &["t5.transformer.encoder.embed_tokens."],
-        spec: specs::t5,
+        ..T5
     },
 ];
 
