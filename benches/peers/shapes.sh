@@ -3,12 +3,14 @@
 # eight documents by `moot ask`. Replies are noise; shapes, memory and time are real.
 #
 #   benches/peers/shapes.sh FOLDER [MODEL ...]       MODEL:TYPE, as smollm3-3b:q4_k; one line of JSON a model
+#
+# KV_MEMORY is 600M; OLMo 3, whose heads all have keys of their own, needs 2G.
 set -eu
 folder=$1
 shift
 [ $# -gt 0 ] || set -- gemma-3-270m:q8_0 lfm2-350m:q4_k qwen3.5-0.8b:q4_k granite-3.3-2b:q4_k smollm3-3b:q4_k \
     gemma-4-e2b:q4_k olmo-3-7b:q4_k ministral-3-8b:q4_k glm-4-9b:q4_k lfm2-8b-a1b:q4_k gpt-oss-20b:q4_k \
-    gemma-4-26b-a4b:q4_k qwen3-30b-a3b:q4_k qwen3.5-35b-a3b:q3_k
+    gemma-4-26b-a4b:q4_k qwen3-30b-a3b:q4_k qwen3.5-35b-a3b:q4_k
 mkdir -p "$folder/documents"
 i=1
 while [ $i -le 8 ]; do

@@ -68,13 +68,17 @@ impl EngineOptions {
     }
 }
 
-/// The recurrent states that a model with states of `state_bytes` gets: half of the KV memory, but no more than the
-/// rows and the copies that they can use. A running sequence needs one; the others are copies at shared prefixes.
-fn states(options: &EngineOptions, rows: usize, state_bytes: usize) -> usize {
+/// The recurrent states that a model with states of `state_bytes` gets, and further ones for draft tokens: together half
+/// of the KV memory at most, and no more than are useful. A running sequence needs one; the others of the first kind are
+/// copies at shared prefixes.
+fn states(options: &EngineOptions, rows: usize, state_bytes: usize) -> (usize, usize) {
     /// Copies of states that are useful for a row: at the ends of its instructions, its document and its prompt.
     const COPIES: usize = 3;
     let most = if options.share_prefixes { rows.saturating_mul(1 + COPIES) } else { rows };
-    (options.kv_memory / 2).checked_div(state_bytes).unwrap_or(0).min(most)
+    let room = (options.kv_memory / 2).checked_div(state_bytes).unwrap_or(0);
+    // A quarter at most: a copy saves a whole prefix, a draft token one row of a step.
+    let drafts = if options.speculate { draft::MOST.min(room / 4) } else { 0 };
+    (most.min(room - drafts), drafts)
 }
 
 /// A handle to the engine thread; dropping it ends the thread once the requests in flight are done.
@@ -97,8 +101,10 @@ impl Engine {
         let groups = model.decoder.page_groups();
         let (page_bytes, state_bytes) = (model.decoder.group_page_bytes(&groups), model.decoder.state_bytes());
         let rows = options.rows.max(1);
-        let states = states(&options, rows, state_bytes);
-        let pages = options.kv_memory.saturating_sub(states * state_bytes) / page_bytes;
+        // Elsewhere a row's bits depend on the batch, so that draft tokens could change a reply.
+        let speculate = options.speculate && model.decoder.is_on_cpu();
+        let (states, draft_states) = states(&EngineOptions { speculate, ..options }, rows, state_bytes);
+        let pages = options.kv_memory.saturating_sub((states + draft_states) * state_bytes) / page_bytes;
         let given = options.kv_memory;
         if pages < groups.count() || (state_bytes > 0 && states == 0) {
             let needed = match state_bytes {
@@ -117,13 +123,12 @@ impl Engine {
             pages,
             groups,
             states,
+            draft_states,
             share: options.share_prefixes,
             separate: model.decoder.separates_prompts(),
-            // Elsewhere a row's bits depend on the batch, so that draft tokens could change a reply. A recurrent state
-            // cannot go back to where it was before a wrong draft token.
-            speculate: options.speculate && model.decoder.is_on_cpu() && states == 0,
+            speculate,
         };
-        let kv = model.decoder.kv_cache_in_groups(&groups, pages, states)?;
+        let kv = model.decoder.kv_cache_in_groups(&groups, pages, states + draft_states)?;
         let grammars = Grammars::new(model.clone())?;
         let stats = Arc::new(Mutex::new(Stats::default()));
         let (sender, receiver) = channel();

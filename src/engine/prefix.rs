@@ -120,9 +120,9 @@ impl PrefixTree {
         }
     }
 
-    /// With `slots` recurrent states.
-    pub(crate) fn with_states(self, slots: usize) -> Self {
-        Self { states: Some(States::new(slots)), ..self }
+    /// With `slots` recurrent states, and `drafts` states before draft tokens.
+    pub(crate) fn with_states(self, slots: usize, drafts: usize) -> Self {
+        Self { states: Some(States::new(slots, drafts)), ..self }
     }
 
     /// The groups that pages are of.

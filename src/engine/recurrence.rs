@@ -1,5 +1,5 @@
-//! Recurrent states of sequences: the copies from which sequences start, the pages at which copies are kept, and the
-//! sequences that wait for the copy of another one.
+//! Recurrent states of sequences: the copies from which sequences start, the pages at which copies are kept, the
+//! sequences that wait for the copy of another one, and the way back from wrong draft tokens.
 //!
 //! A sequence can only begin at a page whose node has a copy of the state. Copies are kept where the sequences in
 //! flight part, where a prompt leaves a path that the tree has already, and near the end of a prompt, since the next
@@ -35,16 +35,36 @@ impl Sequence {
         let slot = states.allocate();
         kept.into_iter().for_each(|node| states.unpin(node));
         let Some(slot) = slot else { return false };
-        self.state = Some(SequenceState { slot, source: None });
+        self.state = Some(SequenceState { slot, source: None, before_drafts: Vec::new() });
         true
     }
 
     /// Gives its state back.
     pub(super) fn release_state(&mut self, tree: &mut PrefixTree) {
-        if let (Some(state), Some(states)) = (self.state.take(), &mut tree.states) {
+        if let (Some(mut state), Some(states)) = (self.state.take(), &mut tree.states) {
+            states.free_drafts(&mut state.before_drafts);
             states.free(state.slot);
             state.source.into_iter().for_each(|node| states.unpin(node));
         }
+    }
+
+    /// Takes slots for the states before `wanted` draft tokens; returns how many draft tokens have one. All have, of a
+    /// model without such states.
+    pub(super) fn take_draft_states(&mut self, wanted: usize, tree: &mut PrefixTree) -> usize {
+        let (Some(state), Some(states)) = (&mut self.state, &mut tree.states) else { return wanted };
+        state.before_drafts = states.take_for_drafts(wanted);
+        state.before_drafts.len()
+    }
+
+    /// Ends a step of which the first `right` draft tokens were right: returns to the state after them, and gives the
+    /// other ones back.
+    pub(super) fn settle_drafts(&mut self, right: usize, tree: &mut PrefixTree) {
+        let (Some(state), Some(states)) = (&mut self.state, &mut tree.states) else { return };
+        // Where all were right, the state after the last one is in the sequence's own slot.
+        if let Some(slot) = state.before_drafts.get_mut(right) {
+            std::mem::swap(slot, &mut state.slot);
+        }
+        states.free_drafts(&mut state.before_drafts);
     }
 
     /// Finds a copy of the state beyond the computed tokens and continues from it; returns the tokens up to it, or 0.
@@ -83,7 +103,8 @@ impl Sequence {
         Some(self.known(tree).tokens).filter(|&tokens| tokens > self.cached)
     }
 
-    /// The state of a chunk of `positions`, of which those in `parts` leave a copy; its pages are in the tree.
+    /// The state of a chunk of known tokens at `positions`, of which those in `parts` leave a copy, and of the draft tokens
+    /// after them; its pages are in the tree.
     pub(super) fn state_rows(
         &mut self,
         positions: Range<usize>,
@@ -98,6 +119,8 @@ impl Sequence {
             }
         }
         let (state, states) = (self.state.as_mut()?, tree.states.as_mut()?);
+        // A chunk that samples reaches beyond every part, so that these follow in order.
+        saves.extend((positions.len()..).zip(state.before_drafts.iter().copied()));
         let from = match state.source.take() {
             Some(node) => Some(states.take(node)),
             None => (positions.start > 0).then_some(state.slot),

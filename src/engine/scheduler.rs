@@ -24,8 +24,10 @@ pub struct Limits {
     pub pages: usize,
     /// The groups.
     pub groups: PageGroups,
-    /// Recurrent states; 0 for a model without them.
+    /// Recurrent states of sequences and of shared prefixes; 0 for a model without such states.
     pub states: usize,
+    /// Recurrent states before draft tokens, beside `states`.
+    pub draft_states: usize,
     /// Whether prefixes are shared.
     pub share: bool,
     /// Whether draft tokens are computed.
@@ -112,7 +114,7 @@ pub(super) struct Chunk {
 impl Scheduler {
     pub(super) fn new(limits: Limits) -> Self {
         let tree = PrefixTree::new(limits.pages, limits.groups);
-        let tree = if limits.states > 0 { tree.with_states(limits.states) } else { tree };
+        let tree = if limits.states > 0 { tree.with_states(limits.states, limits.draft_states) } else { tree };
         Self { limits, tree, waiting: VecDeque::new(), running: Vec::new(), step: 0, last_prefill: 0 }
     }
 
@@ -295,7 +297,10 @@ impl Scheduler {
         // Draft tokens take the room that is left over.
         let spare = (room - len).saturating_sub(rows);
         let given = self.limits.separate && start < sequence.shareable;
-        let drafted = if samples && self.limits.speculate && !given { sequence.draft_tokens(rows, spare) } else { 0 };
+        let mut drafted = 0;
+        if samples && self.limits.speculate && !given {
+            drafted = sequence.draft_tokens(rows, spare, &mut self.tree);
+        }
         if !samples {
             // An earlier draft must not count as computed in this step.
             sequence.draft.clear();

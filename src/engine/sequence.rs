@@ -261,12 +261,16 @@ impl Sequence {
     }
 
     /// Drafts tokens after its last one, with `rows` tokens scheduled by all sequences and `room` for draft tokens in the
-    /// step; returns how many the step computes. Never more than it could still generate.
-    pub(super) fn draft_tokens(&mut self, rows: usize, room: usize) -> usize {
+    /// step; returns how many the step computes. Never more than it could still generate, or than there are states for.
+    pub(super) fn draft_tokens(&mut self, rows: usize, room: usize, tree: &mut PrefixTree) -> usize {
         let most = self.request.given() + self.request.generated_at_most();
         let room = room.min(most.saturating_sub(1 + self.tokens.len()));
         let constraint = self.constraint.as_mut().filter(|_| self.thinking.is_none());
-        self.draft.propose(&self.tokens, || constraint.map_or_else(Vec::new, Constraint::forced), rows, room)
+        let forced = || constraint.map_or_else(Vec::new, Constraint::forced);
+        let wanted = self.draft.propose(&self.tokens, forced, rows, room);
+        let count = self.take_draft_states(wanted, tree);
+        self.draft.limit(count);
+        count
     }
 
     /// Accounts for `count` more computed tokens: takes pages for them and for `drafted` draft tokens beyond, and enters

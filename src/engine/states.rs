@@ -1,4 +1,5 @@
-//! Slots of memory for recurrent states: those of running sequences, and copies kept at nodes of the prefix tree.
+//! Slots of memory for recurrent states: those of running sequences, copies kept at nodes of the prefix tree, and states
+//! before draft tokens, to which a sequence returns where these were wrong.
 //!
 //! Keys and values of a prefix can be taken over at any page; a recurrent state only where a copy of it was kept. Of
 //! unused copies the least recently used one makes room first.
@@ -9,6 +10,8 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(crate) struct States<N> {
     free: Vec<u32>,
+    /// Free slots for states before draft tokens. They are apart, so that drafting evicts no copy.
+    free_for_drafts: Vec<u32>,
     /// Slots of copies that were dropped in the step under way, which still reads or writes them.
     busy: Vec<u32>,
     kept: BTreeMap<N, Kept>,
@@ -24,6 +27,8 @@ pub(crate) struct SequenceState<N> {
     pub slot: u32,
     /// The node whose copy is the state after its computed tokens, where its own slot is not.
     pub source: Option<N>,
+    /// Slots of the states before each draft token of the step under way.
+    pub before_drafts: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -49,9 +54,11 @@ pub(crate) struct StateCounts {
 }
 
 impl<N: Copy + Ord> States<N> {
-    pub(crate) fn new(slots: usize) -> Self {
+    /// `slots` for sequences and copies, and `drafts` for states before draft tokens.
+    pub(crate) fn new(slots: usize, drafts: usize) -> Self {
         let free = (0..slots as u32).rev().collect();
-        Self { free, busy: Vec::new(), kept: BTreeMap::new(), step: 0, counts: StateCounts::default() }
+        let free_for_drafts = (slots as u32..(slots + drafts) as u32).collect();
+        Self { free, free_for_drafts, busy: Vec::new(), kept: BTreeMap::new(), step: 0, counts: StateCounts::default() }
     }
 
     pub(crate) fn counts(&self) -> StateCounts {
@@ -80,6 +87,17 @@ impl<N: Copy + Ord> States<N> {
     pub(crate) fn free(&mut self, slot: u32) {
         debug_assert!(!self.free.contains(&slot), "state {slot} is freed twice");
         self.free.push(slot);
+    }
+
+    /// At most `wanted` slots for states before draft tokens, as many as are free.
+    pub(crate) fn take_for_drafts(&mut self, wanted: usize) -> Vec<u32> {
+        let left = self.free_for_drafts.len().saturating_sub(wanted);
+        self.free_for_drafts.split_off(left)
+    }
+
+    /// Gives back as many slots as were taken for drafts.
+    pub(crate) fn free_drafts(&mut self, slots: &mut Vec<u32>) {
+        self.free_for_drafts.append(slots);
     }
 
     /// Whether a copy is, or will be, at `node`.
@@ -137,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_copy_makes_room_unless_it_is_in_use() {
-        let mut states: States<usize> = States::new(3);
+        let mut states: States<usize> = States::new(3, 0);
         let own = states.allocate().unwrap();
         states.begin_step();
         let (a, b) = (states.keep(1).unwrap(), states.keep(2).unwrap());
@@ -159,12 +177,27 @@ mod tests {
 
     #[test]
     fn a_slot_that_the_step_writes_is_not_given_away_with_its_page() {
-        let mut states: States<usize> = States::new(1);
+        let mut states: States<usize> = States::new(1, 0);
         states.begin_step();
         let slot = states.keep(1).unwrap();
         states.forget(1);
         assert_eq!(states.allocate(), None);
         states.begin_step();
         assert_eq!(states.allocate(), Some(slot));
+    }
+
+    #[test]
+    fn drafts_have_slots_of_their_own() {
+        let mut states: States<usize> = States::new(1, 3);
+        let mut own = states.allocate().unwrap();
+        let mut drafts = states.take_for_drafts(2);
+        assert_eq!((drafts.len(), states.take_for_drafts(2).len(), states.allocate()), (2, 1, None));
+        // The sequence goes on from one of them.
+        std::mem::swap(&mut own, &mut drafts[0]);
+        states.free_drafts(&mut drafts);
+        assert!(drafts.is_empty());
+        let again = states.take_for_drafts(9);
+        assert_eq!(again.len(), 2, "one was never given back");
+        assert!(!again.contains(&own));
     }
 }

@@ -164,6 +164,10 @@ impl Worker {
             })
             .unzip();
         self.count_right(&right);
+        let Scheduler { running, tree, .. } = &mut self.scheduler;
+        for (sequence, (right, _)) in running.iter_mut().zip(&right) {
+            sequence.settle_drafts(*right, tree);
+        }
         let mut ended = Vec::new();
         // From the last one, so that earlier indices stay valid.
         for (index, outcome) in outcomes.into_iter().enumerate().rev() {

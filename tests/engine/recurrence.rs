@@ -46,7 +46,7 @@ fn engine_of(model: Model, (states, pages): (usize, usize), options: EngineOptio
     let kv_memory = 2 * (states * state_bytes).max(pages * page_bytes);
     let engine = Engine::start(model, EngineOptions { kv_memory, ..options }).unwrap();
     let limits = engine.limits();
-    assert!(limits.states * state_bytes + limits.pages * page_bytes <= kv_memory, "{limits:?}");
+    assert!((limits.states + limits.draft_states) * state_bytes + limits.pages * page_bytes <= kv_memory, "{limits:?}");
     engine
 }
 
@@ -54,9 +54,9 @@ fn options(rows: usize, step_tokens: usize) -> EngineOptions {
     EngineOptions { rows, step_tokens, ..EngineOptions::default() }
 }
 
-/// The bits of each request without any sharing.
+/// The bits of each request without sharing and without draft tokens.
 fn expected(requests: &[Request]) -> Vec<super::Bits> {
-    let alone = engine((1, 64), EngineOptions { share_prefixes: false, ..options(1, 4096) });
+    let alone = engine((1, 64), EngineOptions { share_prefixes: false, speculate: false, ..options(1, 4096) });
     requests.iter().map(|request| bits(&one(&alone, clone(request)))).collect()
 }
 
@@ -92,7 +92,7 @@ fn siblings_compute_their_prefix_once_however_steps_are_cut() {
 #[test]
 fn siblings_compute_a_prefix_of_short_convolutions_once() {
     let siblings = || (0..6).map(|number| sibling(PREFIX, number, 5)).collect::<Vec<_>>();
-    let unshared = EngineOptions { share_prefixes: false, ..options(1, 4096) };
+    let unshared = EngineOptions { share_prefixes: false, speculate: false, ..options(1, 4096) };
     let alone = engine_of(convolving(), (1, 64), unshared);
     let bits_alone: Vec<_> = siblings().into_iter().map(|request| bits(&one(&alone, request))).collect();
     for step_tokens in [1, 17, 4096] {
@@ -153,7 +153,11 @@ fn bits_are_the_same_with_little_memory_and_in_any_mix() {
         let shared = [0, 16, 40, 70][dice[0] as usize % 4];
         let own = 1 + dice[1] as usize % 50;
         let sampling = if number.is_multiple_of(2) { CHANCE } else { moot::generation::Sampling::Greedy };
-        let base = sibling(shared, dice[2].into(), own);
+        let mut base = sibling(shared, dice[2].into(), own);
+        if number.is_multiple_of(5) {
+            // Draft tokens come from what repeats itself.
+            base.prompt = words(number, 9).repeat(2 + own % 5);
+        }
         Request { sampling, seed: number, max_tokens: 1 + dice[3] as usize % 20, ..base }
     };
     let requests = || (0..40).map(request).collect::<Vec<_>>();
@@ -168,6 +172,28 @@ fn bits_are_the_same_with_little_memory_and_in_any_mix() {
             }
         }
         assert_eq!(engine.stats().pages_held, 0);
+    }
+}
+
+/// After wrong draft tokens a sequence goes on from the state before them.
+#[test]
+fn draft_tokens_change_nothing() {
+    for make in [model as fn() -> Model, convolving] {
+        let requests = || {
+            let refrain = |seed: u64| Request { seed, ..greedy(words(seed, 9).repeat(6), 120) };
+            (0..6).map(refrain).collect::<Vec<_>>()
+        };
+        let plain = engine_of(make(), (8, 100), EngineOptions { speculate: false, ..options(8, 512) });
+        let expected: Vec<_> = done(&plain, requests()).iter().map(bits).collect();
+        // Alone, where a draft token is likely to be worth its row; beside others; and with fewer states than drafts want.
+        for (states, rows) in [(48, 1), (48, 8), (5, 3)] {
+            let fast = engine_of(make(), (states, 100), options(rows, 512));
+            let got = done(&fast, requests());
+            assert_eq!(got.iter().map(bits).collect::<Vec<_>>(), expected, "{:?}", fast.limits());
+            let stats = fast.stats();
+            assert!(stats.drafted > stats.accepted && stats.accepted > 0, "{:?}, {stats:?}", fast.limits());
+            assert_eq!(stats.pages_held, 0);
+        }
     }
 }
 
