@@ -8,7 +8,7 @@ use crate::error::{ModelError, Result};
 use crate::kv::KvCache;
 use crate::layers::{Linear, MOST_BY_BLOCKS};
 use candle_core::{DType, Device, Tensor};
-use moot_kernels::ops::cascade::{Cascade, Room};
+use moot_kernels::ops::cascade::{Cascade, PlanSize};
 use moot_kernels::{Graph, overwrite};
 use std::collections::HashMap;
 
@@ -22,8 +22,8 @@ const MOST_STEPS: usize = 24;
 /// Captured steps of one decoder and one KV cache, by the size of their plans.
 #[derive(Debug, Default)]
 pub struct Replays {
-    steps: HashMap<Room, Step>,
-    seen: HashMap<Room, usize>,
+    steps: HashMap<PlanSize, Step>,
+    seen: HashMap<PlanSize, usize>,
     counts: ReplayCounts,
     /// Why nothing is captured any more.
     refused: Option<String>,
@@ -89,10 +89,10 @@ impl Replays {
         if !batch.plan().is_within_window(decoder.spec.window) {
             return Ok(None);
         }
-        let Some((cascade, room)) = batch.plan().to_capture(decoder.dtype, decoder.attention_shape()) else {
+        let Some((cascade, size)) = batch.plan().to_capture(decoder.dtype, decoder.attention_shape()) else {
             return Ok(None);
         };
-        if let Some(step) = self.steps.get_mut(&room) {
+        if let Some(step) = self.steps.get_mut(&size) {
             return match step.replay(decoder, batch, &cascade, kv) {
                 Ok(logits) => {
                     self.counts.replayed += 1;
@@ -101,7 +101,7 @@ impl Replays {
                 Err(error) => Ok(self.refuse(&error)),
             };
         }
-        let seen = self.seen.entry(room).or_default();
+        let seen = self.seen.entry(size).or_default();
         *seen += 1;
         if *seen < SEEN {
             return Ok(None);
@@ -110,11 +110,11 @@ impl Replays {
             self.steps.clear();
         }
         let grown = if self.counts.captured == 0 { decoder.grow_scratch() } else { Ok(()) };
-        match grown.and_then(|()| decoder.captured(batch, cascade, room, kv)) {
+        match grown.and_then(|()| decoder.captured(batch, cascade, size, kv)) {
             Ok(step) => {
                 self.counts.captured += 1;
                 let logits = step.buffers.logits.clone();
-                self.steps.insert(room, step);
+                self.steps.insert(size, step);
                 Ok(Some(logits))
             }
             Err(error) => Ok(self.refuse(&error)),
@@ -204,10 +204,10 @@ impl Decoder {
     }
 
     /// Runs `batch` in new buffers and captures it.
-    fn captured(&self, batch: &Batch, cascade: Cascade, room: Room, kv: &KvCache) -> Result<Step> {
+    fn captured(&self, batch: &Batch, cascade: Cascade, size: PlanSize, kv: &KvCache) -> Result<Step> {
         let (rows, device) = (batch.tokens.len(), &self.device);
         let buffers = Buffers {
-            words: Tensor::zeros(2 * rows + room.words(), DType::U32, device)?,
+            words: Tensor::zeros(2 * rows + size.words(), DType::U32, device)?,
             angles: Tensor::zeros((self.rotations.count(), 2, rows, self.spec.head_dim / 2), DType::F32, device)?,
             logits: Tensor::zeros((rows, self.spec.vocab), DType::F32, device)?,
         };
@@ -217,7 +217,7 @@ impl Decoder {
         let in_place = Batch {
             tokens: batch.tokens.clone(),
             tables: vec![Table {
-                plan: batch.plan().captured(cascade, words(2 * rows, room.words())?, self.attention_shape())?,
+                plan: batch.plan().captured(cascade, words(2 * rows, size.words())?, self.attention_shape())?,
                 slots: batch.slots().captured(words(rows, rows)?),
             }],
             logit_rows: batch.logit_rows.clone(),

@@ -3,7 +3,7 @@
 use super::tiles::{ROUNDED_TILE_ROWS, TILE_ROWS, block_tiles, tiles};
 use crate::cpu::{BlockVisit, Task, Tile, Visit};
 use crate::launch::{self, AttentionShape, Element};
-use crate::ops::cascade::{Cascade, Room};
+use crate::ops::cascade::{Cascade, PlanSize};
 use crate::ops::{PerDevice, upload};
 use crate::pages::{NO_PAGE, PAGE, SequenceRows};
 use candle_core::{DType, Device, Result, Tensor, bail};
@@ -157,14 +157,14 @@ impl AttentionPlan {
         self.sequences.iter().all(|s| s.start + s.len <= window)
     }
 
-    /// The plan of a GPU that may be captured, and the room it takes; `None` where attention has no kernel of ours or a
+    /// The plan of a GPU that may be captured, and its size; `None` where attention has no kernel of ours or a
     /// sequence is a chunk of a prompt.
     #[must_use]
-    pub fn to_capture(&self, dtype: DType, [heads, kv_heads, head_dim]: [usize; 3]) -> Option<(Cascade, Room)> {
+    pub fn to_capture(&self, dtype: DType, [heads, kv_heads, head_dim]: [usize; 3]) -> Option<(Cascade, PlanSize)> {
         let kernel = launch::attention_fits(Element::of(dtype)?, heads, kv_heads, head_dim);
         let cascade = kernel.then(|| Cascade::new(&self.sequences, heads / kv_heads))?;
-        let room = cascade.room()?;
-        Some((cascade.padded(room), room))
+        let size = cascade.size()?;
+        Some((cascade.padded(size), size))
     }
 
     /// The same rows by `cascade`, whose words are, or will be, in `words` on a GPU.

@@ -20,15 +20,15 @@ const QUERIES: usize = 64;
 const MOST_OF_SEVERAL: usize = 1 << 14;
 
 /// The size of a decoding step's plan, rounded up, so that steps of growing sequences have plans of equal size. A captured
-/// step is launched again for every plan of its room.
+/// step is launched again for every plan of its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Room {
+pub struct PlanSize {
     rows: usize,
     /// Most works and most partial results; there are [`SPAN`] times as many visits at most.
     works: usize,
 }
 
-impl Room {
+impl PlanSize {
     /// Words of a plan.
     #[must_use]
     pub fn words(self) -> usize {
@@ -157,9 +157,9 @@ impl Cascade {
         sequences.min(rows).saturating_mul(spans).saturating_add(few.saturating_mul(spans).min(MOST_OF_SEVERAL))
     }
 
-    /// The room that this plan takes; `None` where a sequence has so many rows that it is a chunk of a prompt.
+    /// The size that this plan takes; `None` where a sequence has so many rows that it is a chunk of a prompt.
     #[must_use]
-    pub fn room(&self) -> Option<Room> {
+    pub fn size(&self) -> Option<PlanSize> {
         /// Smallest number of works: some hundred positions of some rows.
         const LEAST: usize = 64;
         let [(_, spans), (_, chunks)] = self.works;
@@ -167,23 +167,23 @@ impl Cascade {
             return None;
         }
         let works = spans.max(self.visits.1.div_ceil(SPAN)).max(self.partials);
-        Some(Room { rows: self.rows, works: works.next_power_of_two().max(LEAST) })
+        Some(PlanSize { rows: self.rows, works: works.next_power_of_two().max(LEAST) })
     }
 
-    /// The same plan, filled up to `room`, which must be [its own](Self::room). Works that are added have no rows and no
+    /// The same plan, filled up to `size`, which must be [its own](Self::size). Works that are added have no rows and no
     /// visits, so their blocks write nothing.
     #[must_use]
-    pub fn padded(&self, room: Room) -> Self {
+    pub fn padded(&self, size: PlanSize) -> Self {
         let of = |(first, count): (usize, usize), size: usize| &self.words[first..first + size * count];
         let mut words = self.words[..2 * self.rows].to_vec();
         let first = words.len();
         words.extend(of(self.works[0], WORK));
-        words.resize(first + WORK * room.works, 0);
+        words.resize(first + WORK * size.works, 0);
         let visits = (words.len(), self.visits.1);
         words.extend(of(self.visits, VISIT));
-        words.resize(room.words(), 0);
-        let works = [(first, room.works), (visits.0, 0)];
-        Self { words, rows: self.rows, works, visits, partials: room.works }
+        words.resize(size.words(), 0);
+        let works = [(first, size.works), (visits.0, 0)];
+        Self { words, rows: self.rows, works, visits, partials: size.works }
     }
 }
 
@@ -239,22 +239,22 @@ mod tests {
         let spans: usize = reads.len();
         let rows = sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|p| p / (SPAN * PAGE) + 1);
         assert_eq!(spans, rows.sum::<usize>(), "no row reads what is not its own");
-        if let Some(room) = cascade.room() {
-            let padded = cascade.padded(room);
-            assert_eq!(padded.words().len(), room.words());
+        if let Some(size) = cascade.size() {
+            let padded = cascade.padded(size);
+            assert_eq!(padded.words().len(), size.words());
             assert_eq!(self::reads(&padded), reads);
-            assert_eq!(padded.works(Kind::Span).1, room.works);
+            assert_eq!(padded.works(Kind::Span).1, size.works);
         }
         cascade
     }
 
     #[test]
     fn plans_of_growing_sequences_have_the_same_room() {
-        let room = |position| Cascade::new(&[sequence(position, 1, 0..64), sequence(position, 1, 64..128)], 4).room();
-        assert_eq!(room(100), room(900));
-        let many = |position| Cascade::new(&vec![sequence(position, 1, 0..64); 30], 4).room();
+        let size = |position| Cascade::new(&[sequence(position, 1, 0..64), sequence(position, 1, 64..128)], 4).size();
+        assert_eq!(size(100), size(900));
+        let many = |position| Cascade::new(&vec![sequence(position, 1, 0..64); 30], 4).size();
         assert_ne!(many(100), many(900));
-        assert_eq!(Cascade::new(&[sequence(0, 100, 0..7)], 4).room(), None);
+        assert_eq!(Cascade::new(&[sequence(0, 100, 0..7)], 4).size(), None);
     }
 
     #[test]
