@@ -1,0 +1,175 @@
+//! Whether a GPU computes what the CPU computes: the ops of a step at small sizes, ours and Candle's.
+//!
+//! A kernel that was compiled for another GPU, or a driver that does not fit, may do nothing and report nothing. So the
+//! device's free memory is filled with NaN first, and what a kernel leaves unwritten is not a number.
+
+mod attention;
+mod blocks;
+mod numbers;
+
+pub use blocks::BLOCKS;
+
+use crate::cpu::Gate;
+use crate::launch::{Choice, NO_MASK};
+use crate::ops::{add_norm, bidirectional, gated, norm, sample};
+use crate::{Texts, Weight};
+use attention::attention;
+use blocks::blocks;
+use candle_core::{DType, Device, Error, Result, Tensor};
+use numbers::{CLOSE, MOST_ROWS, ROWS, close, first, numbers, same_bits, working};
+
+/// A check that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What was checked.
+    pub check: &'static str,
+    /// What was found, in a line.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.check, self.reason)
+    }
+}
+
+impl Failure {
+    /// The check of products of blocks, ours and Candle's, without which quantised weights can still be widened.
+    pub const BLOCKS: &str = "products of blocks";
+}
+
+type Check = fn(&Device) -> Result<()>;
+
+/// Compares the ops on `device` with their references on the CPU. Empty where all agree.
+#[must_use]
+pub fn self_test(device: &Device) -> Vec<Failure> {
+    let checks: [(&'static str, Check); 8] = [
+        ("norms and activations", rows),
+        ("rotation and attention", attention),
+        ("products of floats", products),
+        ("products in a fixed order", exact),
+        ("lookup, casts and joins", lookups),
+        ("sampling", sampling),
+        ("encoders", encoders),
+        (Failure::BLOCKS, blocks),
+    ];
+    let run = |(check, of): (&'static str, Check)| {
+        // What was left before is not this check's; what a launch leaves without returning it is.
+        let _ = last_error(device);
+        let checked = poison(device).and_then(|()| of(device)).and_then(|()| device.synchronize());
+        let failed = checked.and_then(|()| last_error(device)).err()?;
+        Some(Failure { check, reason: crate::without_backtrace(failed).to_string() })
+    };
+    checks.into_iter().filter_map(run).collect()
+}
+
+/// An error that calls left behind instead of returning it.
+fn last_error(device: &Device) -> Result<()> {
+    match device {
+        Device::Cuda(device) => crate::cuda::last_error(device),
+        _ => Ok(()),
+    }
+}
+
+/// Fills memory that the next tensors will be given with NaN.
+fn poison(device: &Device) -> Result<()> {
+    /// More than a check uses.
+    const NUMBERS: usize = 1 << 22;
+    let poisoned = Tensor::full(f32::NAN, NUMBERS, device)?;
+    device.synchronize()?;
+    drop(poisoned);
+    Ok(())
+}
+
+fn rows(device: &Device) -> Result<()> {
+    let shape = [3, 896];
+    let [(x, gx), (y, gy)] =
+        [numbers(1, &shape, working(device), device)?, numbers(2, &shape, working(device), device)?]
+            .map(|[a, b]| (a, b));
+    let [w, gw] = numbers(3, &[896], working(device), device)?;
+    close("rms_norm", &norm::rms_norm(&gx, &gw, 1e-5)?, &norm::reference(&x, &w, 1e-5)?, CLOSE)?;
+    let (sum, normed) = norm::add_rms_norm(&gx, &gy, &gw, 1e-5)?;
+    close("the sum of add_rms_norm", &sum, &(&x + &y)?, CLOSE)?;
+    close("the norm of add_rms_norm", &normed, &norm::reference(&(&x + &y)?, &w, 1e-5)?, CLOSE)?;
+    close("swiglu", &gated::gated(&gx, &gy, Gate::Silu)?, &gated::reference(&x, &y, Gate::Silu)?, CLOSE)
+}
+
+fn products(device: &Device) -> Result<()> {
+    let [w, gw] = numbers(11, &[320, 896], working(device), device)?;
+    let all = numbers(10, &[MOST_ROWS, 896], working(device), device)?;
+    ROWS.into_iter().try_for_each(|rows| {
+        let [x, gx] = first(&all, rows)?;
+        close(&format!("a product of {rows} rows"), &gx.matmul(&gw.t()?)?, &x.matmul(&w.t()?)?, CLOSE)
+    })
+}
+
+fn exact(device: &Device) -> Result<()> {
+    let [w, gw] = numbers(12, &[321, 896], working(device), device)?;
+    let weight = Weight::new(&gw)?.exact();
+    let [x, gx] = numbers(13, &[70, 896], working(device), device)?;
+    let found = weight.apply(&gx)?;
+    close("a product of 70 rows", &found, &x.matmul(&w.t()?)?, CLOSE)?;
+    same_bits("a product", &weight.apply(&gx.narrow(0, 33, 1)?)?, &found.narrow(0, 33, 1)?)
+}
+
+fn lookups(device: &Device) -> Result<()> {
+    let [table, on_device] = numbers(14, &[1000, 896], working(device), device)?;
+    let ids = [999_u32, 0, 7, 7];
+    let found = on_device.index_select(&Tensor::new(&ids, device)?, 0)?;
+    let expected = table.index_select(&Tensor::new(&ids, &Device::Cpu)?, 0)?;
+    close("index_select", &found, &expected, 0.0)?;
+    close("a cast", &found.to_dtype(DType::F32)?, &expected, 0.0)?;
+    close("cat", &Tensor::cat(&[&found, &found], 0)?, &Tensor::cat(&[&expected, &expected], 0)?, 0.0)
+}
+
+fn sampling(device: &Device) -> Result<()> {
+    const VOCAB: usize = 5000;
+    if device.is_cpu() {
+        // Logits on the CPU are sampled by the engine.
+        return Ok(());
+    }
+    let [logits, on_device] = numbers(15, &[2, VOCAB], DType::F32, device)?;
+    let best = logits.argmax(1)?.to_vec1::<u32>()?;
+    let greedy = Choice { temperature: 0.0, top_p: 1.0, draw: 0.0, top_k: 0, mask: NO_MASK };
+    let mut mask = vec![0_u32; VOCAB.div_ceil(32)];
+    mask[3] = 1 << 5;
+    let found = sample::sample(&on_device, VOCAB, &[greedy, Choice { mask: 0, ..greedy }], &mask)?;
+    let expected = |found: &[Option<u32>], expected: [u32; 2]| {
+        let same = found == expected.map(Some);
+        if same { Ok(()) } else { Err(Error::Msg(format!("expected tokens {expected:?}, found {found:?}"))) }
+    };
+    expected(&found, [best[0], 3 * 32 + 5])?;
+    // Tokens 100 to 103 have probabilities of 1 to 4 tenths, so the last two of them are more than half.
+    let mut tenths = vec![-80_f32; VOCAB];
+    (1..5).for_each(|n| tenths[99 + n] = (n as f32).ln());
+    let tenths = Tensor::from_vec(tenths.repeat(2), (2, VOCAB), device)?;
+    let drawn = |draw: f32| Choice { temperature: 1.0, top_p: 0.5, draw, ..greedy };
+    expected(&sample::sample(&tenths, VOCAB, &[drawn(0.2), drawn(0.6)], &[])?, [102, 103])
+}
+
+fn encoders(device: &Device) -> Result<()> {
+    let texts = Texts::new([70, 1, 9]);
+    for dim in [32, 64] {
+        let shape = [texts.tokens(), 4 * dim];
+        let [q, gq] = numbers(16, &shape, DType::F32, device)?;
+        let [k, gk] = numbers(17, &shape, DType::F32, device)?;
+        let found = bidirectional::bidirectional([&gq, &gk, &gk], &texts, 4, 0.2, None)?;
+        let expected = bidirectional::reference([&q, &k, &k], &texts, 4, 0.2, None)?;
+        close(&format!("attention with heads of {dim}"), &found, &expected, 1e-3)?;
+        let [w, gw] = numbers(18, &[shape[1]], DType::F32, device)?;
+        let found = add_norm::add_norm(&gq, &gk, &gw, &gw, 1e-5)?;
+        close("add_norm", &found, &add_norm::reference(&q, &k, &w, &w, 1e-5)?, 1e-4)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The references agree with the kernels of the CPU too, so the checks themselves are right.
+    #[test]
+    fn it_passes_on_the_cpu() {
+        assert_eq!(self_test(&Device::Cpu), []);
+    }
+}
