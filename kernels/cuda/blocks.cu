@@ -3,9 +3,9 @@
 // has M x 16 outputs and TILES x 8 rows of x, its warps have a share of the inputs each, and their sums are added as a tree.
 // The number of warps depends on the matrix alone, so a row's bits do not depend on the other rows.
 //
-// The matrix is packed (launch/blocks.rs): 16 outputs and 64 inputs are a unit, whose bytes lie as a warp loads them. A lane
-// with g = lane / 4 and t = lane % 4 has outputs g and g + 8 (o = 0, 1), and of each of the two groups of 32 inputs (i) two
-// fours (s): those from 8t on, or, where sixteen inputs have a scale, those from 4t and from 16 + 4t on.
+// The matrix is packed (launch/packing.rs): 16 outputs and 64 inputs are a unit, whose bytes lie as a warp loads them. A
+// lane with g = lane / 4 and t = lane % 4 has outputs g and g + 8 (o = 0, 1), and of each of the two groups of 32 inputs (i)
+// two fours (s): those from 8t on, or, where sixteen inputs have a scale, those from 4t and from 16 + 4t on.
 #include "device.cuh"
 
 constexpr uint32_t NIBBLES = 0x0f0f0f0f;
