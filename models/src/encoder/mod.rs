@@ -18,6 +18,7 @@ mod settings;
 mod spec;
 mod step;
 mod tokens;
+mod truncation;
 
 pub use batches::{Batches, Packed};
 pub use causal::CausalReranker;

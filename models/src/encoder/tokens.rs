@@ -2,6 +2,7 @@
 
 use super::family::Family;
 use super::settings::TextSettings;
+use super::truncation::{longest_first, window_starts};
 use crate::error::{ModelError, Result};
 use crate::tokenizer::{Ends, Tokenizer};
 use crate::weights::Metadata;
@@ -70,10 +71,7 @@ impl TextTokenizer {
         if limit < 8 {
             return Err(wrong("limit", "at least 8 tokens a text".into(), limit.to_string()));
         }
-        let special = |text: &str| {
-            let id = tokenizer.special_id(text);
-            id.ok_or_else(|| wrong("added_tokens", format!("{text}, as {} models have", family.name), "none".into()))
-        };
+        let special = |text: &str| special_of(&path, &tokenizer, family, text);
         let mut ends = match Ends::open(&path)? {
             Some(ends) => ends,
             None => {
@@ -126,14 +124,7 @@ impl TextTokenizer {
             return Err(field_of(&folder.join("config.json"), "prompt", expected, written.to_owned()));
         };
         let ids = |part: &str| ids_of(&tokenizer, part);
-        let end = tokenizer.special_id(family.ends[1]).ok_or_else(|| {
-            field_of(
-                &path,
-                "added_tokens",
-                format!("{}, as {} models have", family.ends[1], family.name),
-                "none".into(),
-            )
-        })?;
+        let end = special_of(&path, &tokenizer, family, family.ends[1])?;
         let pair = [ids(before)?, ids(between)?, [ids(behind)?, vec![end]].concat()];
         check_ends(&path, pair.iter(), vocab)?;
         let (limit, least) = (settings.limit, pair.iter().map(Vec::len).sum::<usize>() + 8);
@@ -212,19 +203,12 @@ impl TextTokenizer {
     /// # Errors
     /// The vocabulary has none.
     pub(super) fn with_masks(mut self, folder: &Path, family: &Family, count: usize) -> Result<Self> {
-        let id = self.tokenizer.special_id(family.mask).ok_or_else(|| ModelError::Field {
-            path: folder.join("tokenizer.json"),
-            field: "added_tokens".into(),
-            expected: format!("{}, as {} models have", family.mask, family.name),
-            found: "none".into(),
-        })?;
-        if self.ends.single[1].len() != 1 {
-            return Err(ModelError::Field {
-                path: folder.join("tokenizer.json"),
-                field: "post_processor".into(),
-                expected: "one token behind a text whose vector is taken from masks".into(),
-                found: format!("{:?}", self.ends.single[1]),
-            });
+        let path = folder.join("tokenizer.json");
+        let id = special_of(&path, &self.tokenizer, family, family.mask)?;
+        let behind = &self.ends.single[1];
+        if behind.len() != 1 {
+            let expected = "one token behind a text whose vector is taken from masks".to_owned();
+            return Err(field_of(&path, "post_processor", expected, format!("{behind:?}")));
         }
         self.masks = vec![id; count];
         Ok(self)
@@ -343,6 +327,12 @@ fn field_of(path: &Path, field: &str, expected: String, found: String) -> ModelE
     ModelError::Field { path: path.to_owned(), field: field.to_owned(), expected, found }
 }
 
+/// The id of `text`, a special token of `family`.
+fn special_of(path: &Path, tokenizer: &Tokenizer, family: &Family, text: &str) -> Result<u32> {
+    let expected = || format!("{text}, as {} models have", family.name);
+    tokenizer.special_id(text).ok_or_else(|| field_of(path, "added_tokens", expected(), "none".into()))
+}
+
 /// Refuses a tokenizer, the file `path`, with more tokens than `vocab`, the rows of the embedding.
 pub(super) fn check_vocabulary(path: &Path, tokenizer: &Tokenizer, vocab: usize) -> Result<()> {
     if tokenizer.vocab_size() <= vocab {
@@ -357,55 +347,5 @@ fn check_ends<'a>(path: &Path, ends: impl Iterator<Item = &'a Vec<u32>>, vocab: 
     match ends.flatten().find(|&&id| id as usize >= vocab) {
         Some(beyond) => Err(field_of(path, "post_processor", format!("tokens below {vocab}"), beyond.to_string())),
         None => Ok(()),
-    }
-}
-
-/// Where windows of `window` tokens begin in a text of `length`: each overlaps the one before by a quarter at least, and the
-/// last ends where the text does.
-fn window_starts(length: usize, window: usize) -> impl Iterator<Item = usize> {
-    let step = (window - window / 4).max(1);
-    let last = length.saturating_sub(window);
-    (0..=last.div_ceil(step)).map(move |index| (index * step).min(last))
-}
-
-/// Lengths that two texts are truncated to: the longer text first; where both are, to equal halves of the room, the longer
-/// text with the odd token.
-fn longest_first(first: usize, second: usize, room: usize) -> (usize, usize) {
-    if first + second <= room {
-        return (first, second);
-    }
-    let (short, long) = (first.min(second), room.saturating_sub(first.min(second)).max(first.min(second)));
-    let (short, long) = if short + long > room { (room / 2, room / 2 + room % 2) } else { (short, long) };
-    if first > second { (long, short) } else { (short, long) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{longest_first, window_starts};
-
-    #[test]
-    fn windows_overlap_and_reach_the_end() {
-        let starts = |length, window| window_starts(length, window).collect::<Vec<_>>();
-        assert_eq!(starts(0, 8), [0]);
-        assert_eq!(starts(8, 8), [0]);
-        assert_eq!(starts(9, 8), [0, 1]);
-        assert_eq!(starts(20, 8), [0, 6, 12]);
-        assert_eq!(starts(21, 8), [0, 6, 12, 13]);
-        assert_eq!(starts(3, 1), [0, 1, 2]);
-    }
-
-    #[test]
-    fn the_longer_text_is_truncated_first() {
-        for (lengths, kept) in [
-            ((3, 4), (3, 4)),
-            ((3, 40), (3, 7)),
-            ((40, 3), (7, 3)),
-            ((8, 9), (5, 5)),
-            ((9, 8), (5, 5)),
-            ((5, 6), (5, 5)),
-        ] {
-            assert_eq!(longest_first(lengths.0, lengths.1, 10), kept, "{lengths:?}");
-        }
-        assert_eq!((longest_first(8, 9, 11), longest_first(9, 8, 11)), ((5, 6), (6, 5)));
     }
 }
