@@ -14,9 +14,6 @@ use crate::protocol::ctx::{Silent, Tools};
 use crate::threads;
 use crate::transcript::QuestionRecord;
 use serde::Serialize;
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Instant;
 
 /// A question's answer, and the answers without each document.
@@ -67,13 +64,13 @@ impl Why {
         self.documents.iter().filter(|without| without.turned)
     }
 
-    /// The answers of `old` without each of its documents. `courses` has one debate a document; all took `elapsed` seconds by the
-    /// clock.
-    #[must_use]
-    pub fn of(old: &QuestionRecord, courses: Vec<Course>, elapsed: f64) -> Self {
+    /// The answers of `old` without each of its documents: `held` has one debate a document.
+    fn of(old: &QuestionRecord, held: Vec<Held>) -> Self {
+        let (first, last) = (held.iter().map(|one| one.started).min(), held.iter().map(|one| one.ended).max());
+        let elapsed = first.zip(last).map_or(0.0, |(first, last)| (last - first).as_secs_f64());
         let mut cost = Cost::default();
-        let mut documents = Vec::with_capacity(courses.len());
-        for (number, course) in courses.into_iter().enumerate() {
+        let mut documents = Vec::with_capacity(held.len());
+        for (number, Held { course, .. }) in held.into_iter().enumerate() {
             cost += course.cost;
             let document = old.document(number).cloned().unwrap_or_default();
             documents.push(Without {
@@ -116,14 +113,14 @@ pub struct Whys<'a> {
     pub in_flight: usize,
 }
 
-/// A question and the number, from 0, of the document that is left out.
-type Job = (usize, usize);
+/// A debate to hold: its question, and the number, from 0, of the document that is left out.
+type Job<'a> = (&'a QuestionRecord, usize);
 
 /// One debate that was held, with the times of its start and its end.
 struct Held {
-    job: Job,
-    course: Result<Course>,
-    times: (Instant, Instant),
+    course: Course,
+    started: Instant,
+    ended: Instant,
 }
 
 impl Whys<'_> {
@@ -132,61 +129,26 @@ impl Whys<'_> {
     /// # Errors
     /// An error that would end a run, or one of `known`. No debate begins after it.
     pub fn hold(&self, olds: &[&QuestionRecord], known: &mut dyn FnMut(Why) -> Result<()>) -> Result<()> {
-        let of = |(index, old): (usize, &&QuestionRecord)| (0..documents(old)).map(move |number| (index, number));
-        let jobs: Vec<Job> = olds.iter().enumerate().flat_map(of).collect();
-        let next = AtomicUsize::new(0);
-        std::thread::scope(|scope| {
-            let (sender, receiver) = mpsc::channel();
-            let workers = self.in_flight.min(jobs.len());
-            threads::spawn_some(scope, workers, || {
-                let (sender, jobs, next) = (sender.clone(), &jobs, &next);
-                move || self.work(olds, jobs, next, &sender)
-            })?;
-            drop(sender);
-            let handed = hand_over(olds, &receiver, known);
-            if handed.is_err() {
-                next.store(jobs.len(), Ordering::Relaxed);
+        let jobs: Vec<Job<'_>> =
+            olds.iter().flat_map(|&old| (0..documents(old)).map(move |number| (old, number))).collect();
+        let (mut held, mut next) = (Vec::new(), 0_usize);
+        let hold = |job: &Job<'_>| self.without(job);
+        threads::in_order(&jobs, self.in_flight, hold, |one| {
+            held.push(one);
+            while let Some(old) = olds.get(next).filter(|old| held.len() >= documents(old)) {
+                next += 1;
+                known(Why::of(old, held.drain(..documents(old)).collect()))?;
             }
-            handed
+            Ok(())
         })
     }
 
-    /// Holds debates until there are none left.
-    fn work(&self, olds: &[&QuestionRecord], jobs: &[Job], next: &AtomicUsize, sender: &Sender<Held>) {
-        while let Some(&job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let started = Instant::now();
-            let course = self.without(olds[job.0], job.1);
-            if sender.send(Held { job, course, times: (started, Instant::now()) }).is_err() {
-                return;
-            }
-        }
-    }
-
-    fn without(&self, old: &QuestionRecord, number: usize) -> Result<Course> {
+    fn without(&self, &(old, number): &Job<'_>) -> Result<Held> {
+        let started = Instant::now();
         let fork = Fork { round: 1, change: Change::Drop(number) };
-        fork.hold(self.header, (self.method)()?, old, self.tools, &Silent)
+        let course = fork.hold(self.header, (self.method)()?, old, self.tools, &Silent)?;
+        Ok(Held { course, started, ended: Instant::now() })
     }
-}
-
-/// Hands over each question, in order, as soon as all of its debates were held.
-fn hand_over(olds: &[&QuestionRecord], held: &Receiver<Held>, known: &mut dyn FnMut(Why) -> Result<()>) -> Result<()> {
-    let mut courses: BTreeMap<Job, (Course, Instant, Instant)> = BTreeMap::new();
-    let mut next = 0;
-    for Held { job, course, times: (started, ended) } in held {
-        courses.insert(job, (course?, started, ended));
-        while let Some(old) = olds.get(next) {
-            let own: Vec<Job> = (0..documents(old)).map(|number| (next, number)).collect();
-            if own.iter().any(|job| !courses.contains_key(job)) {
-                break;
-            }
-            let own: Vec<_> = own.iter().filter_map(|job| courses.remove(job)).collect();
-            let (first, last) = (own.iter().map(|(_, started, _)| *started).min(), own.iter().map(|one| one.2).max());
-            let elapsed = first.zip(last).map_or(0.0, |(first, last)| (last - first).as_secs_f64());
-            known(Why::of(old, own.into_iter().map(|(course, ..)| course).collect(), elapsed))?;
-            next += 1;
-        }
-    }
-    Ok(())
 }
 
 fn is_right(record: &QuestionRecord) -> Option<bool> {

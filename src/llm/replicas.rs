@@ -7,7 +7,7 @@ use crate::llm::remote::{Address, Key, Notice, Patience, Remote};
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
 use crate::threads;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -221,27 +221,12 @@ impl Llm for Replicas {
         let stage = self.cancel.child();
         let calls: Vec<Call> =
             calls.iter().map(|call| Call { cancel: stage.child_of_both(&call.cancel), ..call.clone() }).collect();
-        let next = AtomicUsize::new(0);
         let mut results: Vec<Option<Result<Reply>>> = calls.iter().map(|_| None).collect();
         let most = self.patience.calls.saturating_mul(self.servers.len());
-        std::thread::scope(|scope| {
-            let (sender, inbox) = channel();
-            let started = threads::spawn_some(scope, calls.len().min(most), || {
-                let (sender, calls, next, stage) = (sender.clone(), &calls, &next, &stage);
-                move || {
-                    while let Some((at, call)) =
-                        Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, calls.get(at)?)))
-                    {
-                        if stage.is_cancelled() || sender.send((at, self.answer_one(call))).is_err() {
-                            return;
-                        }
-                    }
-                }
-            });
-            drop(sender);
-            if let (Err(error), Some(first)) = (started, results.first_mut()) {
-                *first = Some(Err(error));
-            }
+        let answer = |at: usize, sender: &Sender<(usize, Result<Reply>)>| {
+            !stage.is_cancelled() && sender.send((at, self.answer_one(&calls[at]))).is_ok()
+        };
+        let started = threads::for_each(calls.len(), most, answer, |inbox| {
             for (at, result) in inbox {
                 match &result {
                     Ok(reply) => on_reply(at, reply),
@@ -251,6 +236,9 @@ impl Llm for Replicas {
                 results[at] = Some(result);
             }
         });
+        if let (Err(error), Some(first)) = (started, results.first_mut()) {
+            *first = Some(Err(error));
+        }
         results.into_iter().map(|result| result.unwrap_or(Err(MootError::Interrupted))).collect()
     }
 }

@@ -14,9 +14,7 @@ use crate::threads;
 use crate::workspace::open_single;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::thread;
 use std::time::Instant;
 
 /// A line of `moot record calls`, as far as it is used.
@@ -129,30 +127,19 @@ fn stages(mut calls: Vec<Call>) -> Stages {
 
 /// Answers `in_flight` questions at a time.
 fn answer_all(llm: &Local, questions: &[Stages], in_flight: usize) -> Result<Usage> {
-    let next = AtomicUsize::new(0);
-    let answer = || -> Result<Usage> {
+    let answer = |stages: &Stages| -> Result<Usage> {
         let mut used = Usage::default();
-        while let Some(stages) = questions.get(next.fetch_add(1, Ordering::Relaxed)) {
-            for stage in stages {
-                // After a failure no thread begins another question.
-                used += ask(llm, stage).inspect_err(|_| next.store(questions.len(), Ordering::Relaxed))?;
-            }
+        for stage in stages {
+            used += ask(llm, stage)?;
         }
         Ok(used)
     };
-    thread::scope(|scope| {
-        let (sender, results) = channel();
-        threads::spawn_some(scope, in_flight.min(questions.len()), || {
-            let sender = sender.clone();
-            move || drop(sender.send(answer()))
-        })?;
-        drop(sender);
-        let mut used = Usage::default();
-        for result in results {
-            used += result?;
-        }
-        Ok(used)
-    })
+    let mut used = Usage::default();
+    threads::in_order(questions, in_flight, answer, |one| {
+        used += one;
+        Ok(())
+    })?;
+    Ok(used)
 }
 
 /// Sends the calls of a stage at once and waits for all of them.

@@ -15,8 +15,8 @@ use crate::question::Question;
 use crate::threads;
 use crate::transcript::QuestionRecord;
 use desk::{Desk, Finished, Message};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use work::{Flags, Work};
@@ -68,17 +68,15 @@ pub fn run_all(
     }
     jobs.sort_by_key(|job| (job.number, job.run));
     progress(&states);
-    let (next, workers) = (AtomicUsize::new(0), runs.first().map_or(0, |run| run.in_flight.max(1)).min(jobs.len()));
-    std::thread::scope(|scope| {
-        let (sender, receiver) = mpsc::channel();
-        threads::spawn_some(scope, workers, || {
-            let (sender, works, jobs, next) = (sender.clone(), &works, &jobs, &next);
-            move || answer_all(works, jobs, next, &sender)
-        })?;
-        // Otherwise the receiver would never see that all workers have ended.
-        drop(sender);
-        record_all(&receiver, &works, writers, &mut states, progress)
-    })?;
+    let workers = runs.first().map_or(0, |run| run.in_flight.max(1));
+    let answer_next = |index: usize, sender: &Sender<(usize, Message)>| {
+        let job = &jobs[index];
+        let work = &works[job.run];
+        !work.stopped() && sender.send((job.run, answer(work, job, sender))).is_ok()
+    };
+    threads::for_each(jobs.len(), workers, answer_next, |receiver| {
+        record_all(receiver, &works, writers, &mut states, progress)
+    })??;
     if states.iter().any(|state| state.done < state.total) {
         return Err(MootError::Interrupted);
     }
@@ -92,16 +90,6 @@ struct Job<'a> {
     /// The run's index.
     run: usize,
     question: &'a Question,
-}
-
-/// Answers questions until none is left or the runs stop.
-fn answer_all(works: &[Work<'_>], jobs: &[Job<'_>], next: &AtomicUsize, sender: &Sender<(usize, Message)>) {
-    while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-        let work = &works[job.run];
-        if work.stopped() || sender.send((job.run, answer(work, job, sender))).is_err() {
-            return;
-        }
-    }
 }
 
 /// Records until every worker has ended. After the first error that ends a run no question is started; questions that

@@ -41,8 +41,8 @@ use served::{names, only, served};
 use std::fmt;
 use std::io::BufReader;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use stream::Received;
 
@@ -260,17 +260,6 @@ impl Remote {
     fn tell(&self, line: &str) {
         self.notice.tell(&format!("{}: {line}", self.identity.name));
     }
-
-    /// Answers calls until there are none left or the stage is cancelled.
-    fn work(&self, calls: &[Call], next: &AtomicUsize, stage: &Stage, sender: &Sender<(usize, Result<Reply>)>) {
-        while let Some((at, call)) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, calls.get(at)?)))
-        {
-            if stage.cancel.is_cancelled() || sender.send((at, self.answer_one(call, stage))).is_err() {
-                return;
-            }
-        }
-    }
 }
 
 impl Llm for Remote {
@@ -297,21 +286,13 @@ impl Llm for Remote {
 
     fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
         let stage = self.client.stage(self.cancel.child());
-        let next = AtomicUsize::new(0);
         // The calls of a stage belong to one question: who cancels one of them cancels all.
         let is_cancelled = || self.cancel.is_cancelled() || calls.iter().any(|call| call.cancel.is_cancelled());
         let mut results: Vec<Option<Result<Reply>>> = calls.iter().map(|_| None).collect();
-        std::thread::scope(|scope| {
-            let (sender, inbox) = channel();
-            let started = threads::spawn_some(scope, calls.len().min(self.calls), || {
-                let (sender, stage, next) = (sender.clone(), &stage, &next);
-                move || self.work(calls, next, stage, &sender)
-            });
-            // The loop below ends when the last worker has dropped its sender.
-            drop(sender);
-            if let (Err(error), Some(first)) = (started, results.first_mut()) {
-                *first = Some(Err(error));
-            }
+        let answer = |at: usize, sender: &Sender<(usize, Result<Reply>)>| {
+            !stage.cancel.is_cancelled() && sender.send((at, self.answer_one(&calls[at], &stage))).is_ok()
+        };
+        let started = threads::for_each(calls.len(), self.calls, answer, |inbox| {
             loop {
                 match inbox.recv_timeout(TICK) {
                     Ok((at, result)) => {
@@ -328,6 +309,9 @@ impl Llm for Remote {
                 }
             }
         });
+        if let (Err(error), Some(first)) = (started, results.first_mut()) {
+            *first = Some(Err(error));
+        }
         results.into_iter().map(|result| result.unwrap_or(Err(MootError::Interrupted))).collect()
     }
 }

@@ -20,8 +20,7 @@ use axum::http::Request as HttpRequest;
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::Sender;
 
 /// Tokens of a completion where the request sets no limit, as in OpenAI's API.
 const MAX_TOKENS: usize = 16;
@@ -199,34 +198,23 @@ fn run_all(
     cancel: &Cancel,
     on_text: &(impl Fn(&Job, &str) + Sync),
 ) -> Vec<Result<Done>> {
-    let (together, next) = (cancel.child(), AtomicUsize::new(0));
+    let together = cancel.child();
     let mut results: Vec<Option<Result<Done>>> = jobs.iter().map(|_| None).collect();
-    std::thread::scope(|scope| {
-        let (sender, inbox) = channel();
-        let started = threads::spawn_some(scope, jobs.len().min(IN_FLIGHT), || {
-            let (sender, together, next) = (sender.clone(), &together, &next);
-            move || {
-                while let Some((at, job)) =
-                    Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, jobs.get(at)?)))
-                {
-                    let done = settings.run(engine, job, together, &mut |event| {
-                        if let Event::Text(text) = event {
-                            on_text(job, text);
-                        }
-                    });
-                    let done = done.inspect_err(|_| together.cancel());
-                    if sender.send((at, done)).is_err() {
-                        return;
-                    }
-                }
+    let answer = |at: usize, sender: &Sender<(usize, Result<Done>)>| {
+        let job = &jobs[at];
+        let done = settings.run(engine, job, &together, &mut |event| {
+            if let Event::Text(text) = event {
+                on_text(job, text);
             }
         });
-        drop(sender);
-        if let (Err(error), Some(first)) = (started, results.first_mut()) {
-            *first = Some(Err(error));
-        }
+        sender.send((at, done.inspect_err(|_| together.cancel()))).is_ok()
+    };
+    let started = threads::for_each(jobs.len(), IN_FLIGHT, answer, |inbox| {
         inbox.iter().for_each(|(at, done)| results[at] = Some(done));
     });
+    if let (Err(error), Some(first)) = (started, results.first_mut()) {
+        *first = Some(Err(error));
+    }
     results.into_iter().map(|done| done.unwrap_or(Err(MootError::Interrupted))).collect()
 }
 
