@@ -9,12 +9,10 @@ use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::{self, Change as Compared};
-use crate::eval::fork::{Change, Course, Fork};
-use crate::eval::queries;
+use crate::eval::fork::{Course, Fork};
 use crate::files::outputs::refuse_existing;
-use crate::retrieval::given;
 use crate::transcript::QuestionRecord;
-use crate::workspace::{Recorded, Silent};
+use crate::workspace::{ForkChange, Recorded, Silent};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -68,20 +66,16 @@ pub struct Args {
 /// A record, a question, a round or a document that cannot be used; a model other than the record's; what would end a run.
 pub fn run(args: &Args) -> Result<()> {
     args.output.as_deref().map_or(Ok(()), refuse_existing)?;
-    let (record, chain) = Recorded::read(&args.record)?;
-    let id = queries::find(&record.questions, &args.question)?.question.id.clone();
-    let change = change(args, queries::find(&record.questions, &args.question)?)?;
-    let fork = Fork { round: args.round, change };
-    fork.check(queries::find(&record.questions, &args.question)?)?;
+    let recorded = Recorded::read(&args.record)?;
+    let (old, fork) = recorded.fork(&args.question, args.round, &change(args)?)?;
     let control = interrupt::listen()?;
-    let opened = args.again.open(record, chain, &control)?;
-    let old = queries::find(&opened.record.questions, &id)?;
-    let held = opened.workspace.fork(&opened.record, &opened.chain, old, &fork, &Silent)?;
+    let workspace = args.again.open(&recorded, &control)?;
+    let held = workspace.fork(&recorded.record, &recorded.chain, old, &fork, &Silent)?;
     args.output.as_deref().map_or(Ok(()), |path| held.write(path))?;
     let course = held.course;
     if args.json {
         let object = json!({
-            "question": id, "round": fork.round, "change": fork.describe(old),
+            "question": old.question.id, "round": fork.round, "change": fork.describe(old),
             "recorded": { "outcome": compare::outcome(old), "conclusion": old.conclusion },
             "forked": { "outcome": compare::outcome(&course.record), "conclusion": course.record.conclusion,
                         "error": course.record.error },
@@ -110,40 +104,16 @@ fn text(fork: &Fork, old: &QuestionRecord, course: &Course, saved: Option<&Path>
     Ok(text)
 }
 
-fn change(args: &Args, old: &QuestionRecord) -> Result<Change> {
-    if let Some(typed) = &args.drop {
-        return Ok(Change::Drop(document(old, typed)?));
+fn change(args: &Args) -> Result<ForkChange> {
+    if let Some(document) = &args.drop {
+        return Ok(ForkChange::Drop(document.clone()));
     }
-    if let Some(typed) = &args.edit {
-        // A document's name may hold a `=`; a file's path behind the last one is more likely without.
-        let (name, path) = typed
-            .rsplit_once('=')
-            .ok_or_else(|| MootError::Usage(format!("--edit {typed}: expected DOC=FILE, found no `=`")))?;
-        return Ok(Change::Edit(document(old, name)?, given::text(Path::new(path))?));
-    }
-    let text = args.tell.clone().unwrap_or_default();
-    if text.trim().is_empty() {
-        return Err(MootError::Usage("--tell: expected a text, found an empty one".into()));
-    }
-    Ok(Change::Tell(text.trim().to_owned()))
-}
-
-/// The number, from 0, of the document that is typed as a number from 1 or as a name.
-fn document(old: &QuestionRecord, typed: &str) -> Result<usize> {
-    let documents: Vec<&str> = old.question.documents.iter().chain(&old.retrieved).map(|d| d.name.as_str()).collect();
-    let by_name: Vec<usize> = (0..documents.len()).filter(|&number| documents[number] == typed).collect();
-    let by_number = typed.parse::<usize>().ok().filter(|number| (1..=documents.len()).contains(number));
-    match (by_name.as_slice(), by_number) {
-        (&[only], _) => Ok(only),
-        ([], Some(number)) => Ok(number - 1),
-        ([], None) => {
-            let list: Vec<String> =
-                documents.iter().zip(1..).map(|(name, number)| format!("{number} {name}")).collect();
-            let known = if list.is_empty() { "none".to_owned() } else { list.join(", ") };
-            Err(MootError::UnknownName { kind: "document", name: typed.to_owned(), known })
-        }
-        (several, _) => {
-            Err(MootError::Usage(format!("{} documents are called {typed:?}: expected a number", several.len())))
-        }
-    }
+    let Some(typed) = &args.edit else {
+        return Ok(ForkChange::Tell(args.tell.clone().unwrap_or_default()));
+    };
+    // A document's name may hold a `=`; a file's path behind the last one is more likely without.
+    let (document, path) = typed
+        .rsplit_once('=')
+        .ok_or_else(|| MootError::Usage(format!("--edit {typed}: expected DOC=FILE, found no `=`")))?;
+    Ok(ForkChange::Edit(document.to_owned(), path.into()))
 }

@@ -5,13 +5,11 @@ use crate::cli::args::values;
 use crate::cli::terminal::columns::{printable, shorten};
 use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
-use crate::error::{MootError, Result};
+use crate::error::Result;
 use crate::escape;
 use crate::eval::fork::Cost;
-use crate::eval::queries;
 use crate::eval::scores::aligned;
-use crate::eval::why::{self, Why, Whys};
-use crate::transcript::QuestionRecord;
+use crate::eval::why::Why;
 use crate::workspace::Recorded;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -56,16 +54,13 @@ pub struct Args {
 /// # Errors
 /// A record or a question that cannot be used, or without documents; a model other than the record's; what would end a run.
 pub fn run(args: &Args) -> Result<()> {
-    let (record, chain) = Recorded::read(&args.record)?;
-    let ids = chosen(args, &record.questions)?;
+    let recorded = Recorded::read(&args.record)?;
+    let olds = recorded.debates(args.question.as_deref(), args.limit)?;
     let control = interrupt::listen()?;
-    let opened = args.again.open(record, chain, &control)?;
-    let olds = ids.iter().map(|id| queries::find(&opened.record.questions, id)).collect::<Result<Vec<_>>>()?;
+    let workspace = args.again.open(&recorded, &control)?;
     let started = Instant::now();
     let mut all = Vec::new();
-    let (header, method, tools) = (&opened.record.header, || opened.method(), opened.workspace.tools());
-    let whys = Whys { header, method: &method, tools, in_flight: args.in_flight };
-    whys.hold(&olds, &mut |why| {
+    workspace.why(&recorded.record, &olds, args.in_flight, &mut |why| {
         let shown = if args.json {
             escape::json(&serde_json::to_string(&why).unwrap_or_default()) + "\n"
         } else {
@@ -78,30 +73,6 @@ pub fn run(args: &Args) -> Result<()> {
         return Ok(());
     }
     output::print(&summary(&all, started.elapsed().as_secs_f64()))
-}
-
-/// The ids of the questions that are asked about: those with documents and a conclusion.
-fn chosen(args: &Args, questions: &[QuestionRecord]) -> Result<Vec<String>> {
-    let useful = |old: &&QuestionRecord| why::is_open_to(old);
-    if let Some(wanted) = &args.question {
-        let found = queries::find(questions, wanted)?;
-        return match useful(&found) {
-            true => Ok(vec![found.question.id.clone()]),
-            false => Err(MootError::Usage(format!(
-                "question {}: expected documents and a conclusion, found {} documents{}",
-                found.question.id,
-                why::documents(found),
-                if found.conclusion.is_none() { " and an error" } else { "" }
-            ))),
-        };
-    }
-    let first = questions.iter().take(args.limit.unwrap_or(usize::MAX));
-    let ids: Vec<String> = first.filter(useful).map(|old| old.question.id.clone()).collect();
-    if ids.is_empty() {
-        let count = questions.len();
-        return Err(MootError::Usage(format!("none of {count} questions has documents and a conclusion")));
-    }
-    Ok(ids)
 }
 
 /// One question: a row a document, those that turned the answer marked.

@@ -109,7 +109,7 @@ pub struct Whys<'a> {
     pub method: &'a (dyn Fn() -> Result<Built> + Sync),
     /// Tools for what the record does not hold.
     pub tools: Tools<'a>,
-    /// Debates held at once.
+    /// Debates held at once; at least 1.
     pub in_flight: usize,
 }
 
@@ -133,7 +133,7 @@ impl Whys<'_> {
             olds.iter().flat_map(|&old| (0..documents(old)).map(move |number| (old, number))).collect();
         let (mut held, mut next) = (Vec::new(), 0_usize);
         let hold = |job: &Job<'_>| self.without(job);
-        threads::in_order(&jobs, self.in_flight, hold, |one| {
+        threads::in_order(&jobs, self.in_flight.max(1), hold, |one| {
             held.push(one);
             while let Some(old) = olds.get(next).filter(|old| held.len() >= documents(old)) {
                 next += 1;

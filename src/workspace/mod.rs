@@ -5,6 +5,8 @@
 //! [`Watch`] and an [`Observer`] receive. `examples/face.rs` is one, and uses this module alone; so does `examples/claims.rs`,
 //! which checks the claims of a text.
 //!
+//! A [`Recorded`] run is opened again, for [`Workspace::fork`] and [`Workspace::why`].
+//!
 //! Work that answers no question has options of its own: [`IndexOptions`] build, extend and update an index,
 //! [`IndexSearchOptions`] search one, [`PushOptions`] put it on a server of vectors, [`VerifyOptions`] make the calls of a
 //! record again, [`ReplayOptions`] read a record again without a model, [`SourceBenchOptions`] build a benchmark of sources,
@@ -43,6 +45,7 @@ mod source_bench;
 mod source_trials;
 mod spelling;
 mod verification;
+mod why;
 
 pub use changed::Changed;
 pub(crate) use conflict::{CONFLICT, JUDGE, by_hand, labelled, of_answer};
@@ -50,7 +53,7 @@ pub use contradictions::contradictions_cache;
 pub use control::{Control, Phase, Unwatched, Watch};
 pub use embedder::{DEFAULT_EMBEDDER, EmbedderOptions};
 pub use estimation::EstimateOptions;
-pub use fork::HeldFork;
+pub use fork::{ForkChange, HeldFork};
 pub use index_build::{IndexOptions, IndexUpdate, Indexed};
 pub use index_push::{PushOptions, PushReport};
 pub use index_search::{IndexSearch, IndexSearchOptions};

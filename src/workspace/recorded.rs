@@ -1,11 +1,10 @@
-//! A recorded run opened again: its record, method and model, and tools for calls that are not in the record.
+//! A recorded run to be opened again: its method and model, and tools for calls that are not in the record.
 
 use crate::error::{MootError, Result};
 use crate::eval::fork;
 use crate::eval::record::reader::Record;
 use crate::llm::roles::Roles;
 use crate::llm::{Llm, ModelIdentity};
-use crate::protocol::Built;
 use crate::sources::{SourceWeights, WeightsIdentity};
 use crate::workspace::control::Control;
 use crate::workspace::method::MethodPlan;
@@ -14,25 +13,23 @@ use crate::workspace::options::PlanOptions;
 use crate::workspace::plan::Plan;
 use std::path::Path;
 
-/// A record with its models and tools.
+/// A record that was read and checked, and is opened again for [`Workspace::fork`] or [`Workspace::why`].
 pub struct Recorded {
     /// The record.
     pub record: Record,
     /// The last hash of its file.
     pub chain: String,
-    /// Its models, and what else is given.
-    pub workspace: Workspace,
 }
 
 impl Recorded {
-    /// Reads and checks the record at `path`, before its model is opened. Returns it with its last hash.
+    /// Reads and checks the record at `path`, before its model is opened.
     ///
     /// # Errors
     /// A record that cannot be read, or that was altered.
-    pub fn read(path: &Path) -> Result<(Record, String)> {
+    pub fn read(path: &Path) -> Result<Self> {
         let (record, ledger) = Record::read_whole(path)?;
         ledger.check(path)?;
-        Ok((record, ledger.chain))
+        Ok(Self { record, chain: ledger.chain })
     }
 
     /// Opens the record's model, or `model` where it is now under another name or path, and the corpus, the classifier and the
@@ -41,18 +38,12 @@ impl Recorded {
     /// # Errors
     /// A method that this program does not have; other source weights, or another model, than recorded; a model that cannot be
     /// opened.
-    pub fn open(
-        record: Record,
-        chain: String,
-        model: Option<&str>,
-        options: PlanOptions,
-        control: &Control,
-    ) -> Result<Self> {
-        let header = &record.header;
+    pub fn open(&self, model: Option<&str>, options: PlanOptions, control: &Control) -> Result<Workspace> {
+        let header = &self.record.header;
         let method = MethodPlan {
-            method: fork::method_of(&record)?,
+            method: fork::method_of(&self.record)?,
             settings: header.settings.clone(),
-            weights: weights(options.method.source_weights.as_deref(), &record)?,
+            weights: weights(options.method.source_weights.as_deref(), &self.record)?,
         };
         for file in fork::other_files(header, &method.method) {
             control.note(&format!("note: {file} is not the recorded file: calls that use it are computed anew"));
@@ -65,17 +56,9 @@ impl Recorded {
         let options = PlanOptions { model, ..options }.by_recipe_of(&header.model.recipe);
         let workspace = Workspace::open(Plan::again(options, method)?, control)?;
         for role in &roles {
-            same_model(&record, role, workspace.models(), control)?;
+            same_model(&self.record, role, workspace.models(), control)?;
         }
-        Ok(Self { record, chain, workspace })
-    }
-
-    /// The record's method, built anew.
-    ///
-    /// # Errors
-    /// As [`fork::method_of`].
-    pub fn method(&self) -> Result<Built> {
-        fork::method_of(&self.record)
+        Ok(workspace)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod inline;
 mod own;
+mod recorded;
 
 use moot::MootError;
 use moot::error::with_options_spelled;

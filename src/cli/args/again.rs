@@ -2,8 +2,7 @@
 
 use crate::cli::args::{corpus, model};
 use crate::error::Result;
-use crate::eval::record::reader::Record;
-use crate::workspace::{Control, MethodOptions, PlanOptions, Recorded};
+use crate::workspace::{Control, MethodOptions, PlanOptions, Recorded, Workspace};
 use std::path::PathBuf;
 
 /// Arguments for a recorded run that is opened again.
@@ -27,11 +26,11 @@ pub struct AgainArgs {
 }
 
 impl AgainArgs {
-    /// Opens the record's model, and the corpus, classifier and weights that are typed.
+    /// Opens the model of `recorded`, and the corpus, classifier and weights that are typed.
     ///
     /// # Errors
     /// As [`Recorded::open`].
-    pub fn open(&self, record: Record, chain: String, control: &Control) -> Result<Recorded> {
+    pub fn open(&self, recorded: &Recorded, control: &Control) -> Result<Workspace> {
         let options = PlanOptions {
             method: MethodOptions { source_weights: self.source_weights.clone(), ..MethodOptions::default() },
             corpus: self.retrieve.options(),
@@ -39,6 +38,6 @@ impl AgainArgs {
             runtime: self.runtime.options(),
             ..PlanOptions::default()
         };
-        Recorded::open(record, chain, self.model.as_deref(), options, control)
+        recorded.open(self.model.as_deref(), options, control)
     }
 }
