@@ -5,7 +5,8 @@
 //! [`Watch`] and an [`Observer`] receive. `examples/face.rs` is one, and uses this module alone; so does `examples/claims.rs`,
 //! which checks the claims of a text.
 //!
-//! A [`Recorded`] run is opened again, for [`Workspace::fork`] and [`Workspace::why`].
+//! A [`Recorded`] run is opened again, for [`Workspace::fork`] and [`Workspace::why`]. [`ConflictOptions`] read what
+//! [`Workspace::conflict`] checks: a text and documents, or the answers of a record.
 //!
 //! Work that answers no question has options of its own: [`IndexOptions`] build, extend and update an index,
 //! [`IndexSearchOptions`] search one, [`PushOptions`] put it on a server of vectors, [`VerifyOptions`] make the calls of a
@@ -48,7 +49,8 @@ mod verification;
 mod why;
 
 pub use changed::Changed;
-pub(crate) use conflict::{CONFLICT, JUDGE, by_hand, labelled, of_answer};
+pub(crate) use conflict::{CONFLICT, JUDGE, labelled};
+pub use conflict::{ConflictInput, ConflictOptions};
 pub use contradictions::contradictions_cache;
 pub use control::{Control, Phase, Unwatched, Watch};
 pub use embedder::{DEFAULT_EMBEDDER, EmbedderOptions};

@@ -16,9 +16,8 @@ use crate::error::{MootError, Result};
 use crate::files::outputs;
 use crate::protocol::ctx::Observer;
 use crate::transcript::CallRecord;
-use crate::workspace::{Plan, Workspace};
+use crate::workspace::{ConflictInput, Plan, Workspace};
 use indicatif::ProgressBar;
-use input::Input;
 use printed::print;
 use std::path::Path;
 
@@ -35,8 +34,8 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let control = interrupt::listen()?;
     let plan = Plan::of(args.options()?, &control)?;
-    let input = input::read(args)?;
-    if matches!(input, Input::All(_)) && !args.fail_on.is_empty() {
+    let input = input::options(args)?.read(&plan, &control)?;
+    if matches!(input, ConflictInput::All(_)) && !args.fail_on.is_empty() {
         let text = "--fail-on: expected a text, or one answer of a record; found all answers of a record";
         return Err(MootError::Usage(text.into()));
     }
@@ -44,14 +43,14 @@ pub fn run(args: &Args) -> Result<()> {
         outputs::distinct(&[("-o", path)], &args.inputs())?;
         outputs::check(path)?;
         // All answers of a record can be continued; a single one would be written twice.
-        if matches!(input, Input::One(_)) {
+        if matches!(input, ConflictInput::One(_)) {
             outputs::refuse_existing(path)?;
         }
     }
     let workspace = Workspace::open(plan, &control)?;
     let question = match input {
-        Input::One(question) => question,
-        Input::All(questions) => {
+        ConflictInput::One(question) => question,
+        ConflictInput::All(questions) => {
             let path = args.output.as_deref().unwrap_or(Path::new(""));
             let ended = workspace.record_all(path, &questions);
             let path = printable(&path.display().to_string());

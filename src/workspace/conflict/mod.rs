@@ -1,10 +1,11 @@
 //! ConflictScore of a text or of recorded answers, and the judges of free answers.
 
 mod answers;
+mod input;
 mod metric;
 mod record;
 
-pub(crate) use answers::{by_hand, of_answer};
+pub use input::{ConflictInput, ConflictOptions};
 pub(crate) use metric::{CONFLICT, JUDGE, labelled};
 
 use crate::methods::conflict_score;
