@@ -263,6 +263,40 @@ fn an_encoder_is_pulled_found_verified_and_removed() {
     assert!(blobs.into_iter().all(|file| file.extension().is_some_and(|ending| ending == "lock")));
 }
 
+#[cfg(unix)]
+#[test]
+fn an_encoder_with_the_tokenizer_of_another_repository_is_removed_from_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let cached = |repository: &str, files: &[&str]| {
+        let path = folder.path().join("hf/hub").join(format!("models--{}", repository.replace('/', "--")));
+        for part in ["blobs", "refs", "snapshots/c1"] {
+            fs::create_dir_all(path.join(part)).unwrap();
+        }
+        fs::write(path.join("refs/main"), "c1").unwrap();
+        for file in files {
+            fs::write(path.join("blobs").join(file), file).unwrap();
+            std::os::unix::fs::symlink(format!("../../blobs/{file}"), path.join("snapshots/c1").join(file)).unwrap();
+        }
+        path.join("blobs")
+    };
+    let name = "hhem-2.1-open";
+    let entry = Catalog::embedded().encoder_named(name).unwrap().clone();
+    let blobs = [
+        cached(&entry.hub.repo, &["config.json", "model.safetensors"]),
+        cached(&entry.tokenizer.unwrap().repo, &["tokenizer.json"]),
+    ];
+    done(&moot(folder.path(), &format!("models pull {name} --offline")));
+    let found = json(&moot(folder.path(), &format!("models where {name} --json")));
+    let bytes = |copy: usize| found["models"][copy]["bytes"].as_u64();
+    assert_eq!([0, 1, 2].map(bytes), [Some(42), Some(28), Some(14)], "{found}");
+    // Both caches have the same bytes, so that nothing is freed as long as one has them.
+    let removed = done(&moot(folder.path(), &format!("models rm {name}")));
+    assert!(removed.contains("\n0 B freed\n42 B stay in the hub's cache"), "{removed}");
+    assert_eq!(json(&moot(folder.path(), &format!("models rm {name} --hub --json")))["freed"], 42);
+    assert!(blobs.iter().all(|folder| fs::read_dir(folder).unwrap().count() == 0));
+    refused(&moot(folder.path(), &format!("models rm {name} --hub")), 2, &["is not here"]);
+}
+
 #[test]
 fn an_encoder_of_the_own_cache_is_compared_with_the_catalog_and_removed_whole() {
     let folder = tempfile::tempdir().unwrap();

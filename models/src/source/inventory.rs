@@ -7,6 +7,7 @@ use super::hub::Hub;
 use super::located::SourceUsed;
 use super::name::Name;
 use super::options::Options;
+use super::repository::SINGLE;
 use crate::error::{ModelError, Result};
 use std::path::{Path, PathBuf};
 
@@ -46,7 +47,8 @@ pub fn cache_locations(options: &Options) -> CacheLocations {
     }
 }
 
-/// The copies of the model or encoder `name`, in order of use. Not verified.
+/// The copies of the model or encoder `name`, in order of use. Not verified. Where an encoder's folder is assembled from two
+/// repositories, the files of both in the hub's cache are copies too; a tokenizer that another model uses is left out.
 ///
 /// # Errors
 /// [`ModelError::UnknownModel`] with near names; [`ModelError::Io`] for a path that does not exist.
@@ -58,7 +60,7 @@ pub fn copies(name: &str, options: &Options) -> Result<Vec<Copy>> {
         Name::Alias(alias) => {
             let catalog = Catalog::embedded();
             match catalog.encoders.iter().find(|entry| entry.alias == alias) {
-                Some(entry) => encoder_copies(&hub, entry, options),
+                Some(entry) => encoder_copies(&hub, entry, &catalog.encoders, options),
                 None => alias_copies(&hub, &*catalog.find(&alias)?, options),
             }
         }
@@ -71,10 +73,38 @@ fn alias_copies(hub: &Hub, entry: &CatalogEntry, options: &Options) -> Vec<Copy>
     own.into_iter().chain(entry.hub.iter().filter_map(|address| hub_copy(hub, address))).collect()
 }
 
-fn encoder_copies(hub: &Hub, entry: &EncoderEntry, options: &Options) -> Vec<Copy> {
-    let own = Some(options.cache.join("models").join(entry.folder())).filter(|path| path.is_dir());
-    let own = own.map(|path| copy(path, SourceUsed::Cache));
-    own.into_iter().chain(hub_copy(hub, &entry.hub)).collect()
+/// The copies of `entry`, one of `encoders`.
+fn encoder_copies(hub: &Hub, entry: &EncoderEntry, encoders: &[EncoderEntry], options: &Options) -> Vec<Copy> {
+    let own = own_folder(entry, options).map(|path| copy(path, SourceUsed::Cache));
+    let whole = hub_copy(hub, &entry.hub);
+    let Some(address) = &entry.tokenizer else { return own.into_iter().chain(whole).collect() };
+    let tokenizer = hub.cached(address);
+    let weights = fetched_weights(hub, entry).map(|path| copy(path, SourceUsed::HubCache(entry.hub.clone())));
+    if own.is_none() && whole.is_none() && (weights.is_none() || tokenizer.is_none()) {
+        return Vec::new();
+    }
+    let users = || encoders.iter().filter(|other| other.tokenizer.as_ref() == Some(address));
+    let needed = |other: &EncoderEntry| own_folder(other, options).is_some() || fetched_weights(hub, other).is_some();
+    let alone = |path: &PathBuf| is_alone(path) && !users().any(|other| other.alias != entry.alias && needed(other));
+    let tokenizer = tokenizer.filter(alone).map(|path| copy(path, SourceUsed::HubCache(address.clone())));
+    own.into_iter().chain(whole.or(weights)).chain(tokenizer).collect()
+}
+
+/// The encoder's folder in this program's cache.
+fn own_folder(entry: &EncoderEntry, options: &Options) -> Option<PathBuf> {
+    Some(options.cache.join("models").join(entry.folder())).filter(|path| path.is_dir())
+}
+
+/// The snapshot in the hub's cache that has the encoder's configuration and weights, with a tokenizer or without.
+fn fetched_weights(hub: &Hub, entry: &EncoderEntry) -> Option<PathBuf> {
+    let file = |name: &str| hub.cached(&HubAddress { file: Some(name.to_owned()), ..entry.hub.clone() });
+    file("config.json")?;
+    file(SINGLE)?.parent().map(Path::to_owned)
+}
+
+/// Whether the folder of `path` has no other file: nothing else of its repository was fetched.
+fn is_alone(path: &Path) -> bool {
+    path.parent().is_some_and(|folder| listed(folder).iter().all(|other| other == path))
 }
 
 fn hub_copy(hub: &Hub, address: &HubAddress) -> Option<Copy> {
@@ -130,15 +160,16 @@ pub fn folder_bytes(folder: &Path) -> u64 {
 }
 
 /// Removes a copy from this program's cache or the hub's, and returns the bytes freed. In the hub's cache a file is kept
-/// if another revision uses it.
+/// if another revision uses it. Bytes that both caches share are freed with the second of them.
 ///
 /// # Errors
 /// [`ModelError::NotAModel`] for a file outside the caches; [`ModelError::Io`].
 pub fn remove(copy: &Copy) -> Result<u64> {
     match &copy.source {
         SourceUsed::Cache if copy.path.is_dir() => {
+            let freed: u64 = files(&copy.path).iter().map(|file| freed_with(file)).sum();
             std::fs::remove_dir_all(&copy.path).map_err(|source| not_removed(&copy.path, source))?;
-            Ok(copy.bytes)
+            Ok(freed)
         }
         SourceUsed::Cache => delete(&copy.path).map(|()| copy.bytes),
         SourceUsed::HubCache(_) => remove_from_hub(&copy.path),
@@ -148,6 +179,23 @@ pub fn remove(copy: &Copy) -> Result<u64> {
             found: "a file or folder of your own, which is not touched".into(),
         }),
     }
+}
+
+/// Bytes that are freed when `file` is deleted: none if they have another name, as files have that a folder was assembled
+/// from.
+fn freed_with(file: &Path) -> u64 {
+    std::fs::metadata(file).ok().filter(|status| hard_links(status) < 2).map_or(0, |status| status.len())
+}
+
+/// The number of hard links to a file.
+#[cfg(unix)]
+fn hard_links(status: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::nlink(status)
+}
+
+#[cfg(not(unix))]
+fn hard_links(_: &std::fs::Metadata) -> u64 {
+    1
 }
 
 fn delete(path: &Path) -> Result<()> {
@@ -169,7 +217,7 @@ fn remove_from_hub(path: &Path) -> Result<u64> {
         if repository.is_some_and(|repository| is_linked(&repository.join("snapshots"), &blob)) {
             continue;
         }
-        let bytes = std::fs::metadata(&blob).map_or(0, |status| status.len());
+        let bytes = freed_with(&blob);
         delete(&blob)?;
         freed += bytes;
     }
@@ -196,3 +244,7 @@ fn is_linked(folder: &Path, blob: &Path) -> bool {
     }
     false
 }
+
+#[cfg(all(test, unix))]
+#[path = "inventory_tests.rs"]
+mod tests;

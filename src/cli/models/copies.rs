@@ -136,16 +136,22 @@ pub fn run_rm(args: &RmArgs) -> Result<()> {
         .map(|path| format!("removed {}\n", escape::line(&under_home(path).display().to_string())))
         .collect();
     text += &format!("{} freed\n", readable(done.freed));
+    if !kept.is_empty() {
+        text += &format!("{} stay in the hub's cache, which other programs share: --hub removes them\n", size(&kept));
+    }
     output::print(&text)
 }
 
 /// The error that says why nothing was removed.
 fn nothing(name: &str, kept: &[Copy], options: &Options) -> MootError {
-    MootError::Usage(match kept.first() {
-        Some(copy) => format!(
-            "{name} is in the hub's cache, which other programs share: --hub removes it there ({})",
-            readable(copy.bytes)
-        ),
-        None => format!("{name} is not here: there is no copy in {}", source::cache_locations(options).cache.display()),
+    MootError::Usage(if kept.is_empty() {
+        format!("{name} is not here: there is no copy in {}", source::cache_locations(options).cache.display())
+    } else {
+        format!("{name} is in the hub's cache, which other programs share: --hub removes it there ({})", size(kept))
     })
+}
+
+/// The bytes of `copies`, in words.
+fn size(copies: &[Copy]) -> String {
+    readable(copies.iter().map(|copy| copy.bytes).sum())
 }
