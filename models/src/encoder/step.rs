@@ -11,13 +11,17 @@ use candle_core::{D, Tensor};
 use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
 use moot_kernels::{Activation, Texts};
 
+/// The field that says whether what the output reads is scaled. transformers writes it since version 5, beside a
+/// `tie_word_embeddings` that is always true.
+const SCALED: &str = "scale_decoder_outputs";
+
 /// The decoder's blocks and the rows of its output for both words.
 #[derive(Debug)]
 pub(super) struct Step {
     /// The embedding of the token that every text of the decoder begins with: `[1, hidden]`.
     start: Tensor,
     blocks: Vec<Block>,
-    /// Behind the last block, `[hidden]`.
+    /// Behind the last block, `[hidden]`, with the factor of what the output reads.
     norm: Tensor,
     words: [Layer; 2],
     heads: usize,
@@ -75,21 +79,20 @@ impl Step {
                 outer: layer(&at("2.DenseReluDense.wo"), hidden, wide)?,
             })
         };
-        // Where the embedding is the output too, which absence means, the reference scales its inputs.
-        if !config.has("tie_word_embeddings") || config.flag("tie_word_embeddings")? {
-            return Err(config.wrong("tie_word_embeddings", "false (an output of its own, as T5 1.1 and Flan-T5 have)"));
-        }
-        let output = loader.under("lm_head");
+        let output = output(loader, config);
         let word = |id: u32| {
             let row = id as usize..id as usize + 1;
             loader.part(&output, row, [spec.vocab, hidden], Precision::F32, false)
         };
         let embedding = loader.under("shared.weight");
         let start = loader.part_of_table(&embedding, start, [spec.vocab, hidden])?;
+        let norm = loader.dense(&loader.under("decoder.final_layer_norm.weight"), &[hidden])?;
+        // A factor of what the output reads is one of the norm in front of it.
+        let norm = if is_scaled(config)? { (norm * (1.0 / (hidden as f64).sqrt()))? } else { norm };
         Ok(Self {
             start,
             blocks: (0..count).map(block).collect::<Result<_>>()?,
-            norm: loader.dense(&loader.under("decoder.final_layer_norm.weight"), &[hidden])?,
+            norm,
             words: [word(words[0])?, word(words[1])?],
             heads: spec.heads,
             eps: spec.norm_eps,
@@ -138,4 +141,24 @@ impl Step {
         let rows = (0..texts.count()).map(of_text).collect::<candle_core::Result<Vec<_>>>()?;
         Tensor::cat(&rows, 0)
     }
+}
+
+/// Whether the reference divides what the output reads by the root of the hidden width. Before version 5 it did so where the
+/// output is the embedding, which absence meant.
+fn is_scaled(config: &Config) -> Result<bool> {
+    if config.has(SCALED) {
+        return config.flag(SCALED);
+    }
+    if !config.has("tie_word_embeddings") || config.flag("tie_word_embeddings")? {
+        let expected = "false (an output of its own, as T5 1.1 and Flan-T5 have), or scale_decoder_outputs beside it";
+        return Err(config.wrong("tie_word_embeddings", expected));
+    }
+    Ok(false)
+}
+
+/// The name of the output. Where transformers 5 wrote none, it is the embedding.
+fn output(loader: &Loader<'_>, config: &Config) -> String {
+    let own = loader.under("lm_head");
+    let is_there = loader.weights.contains(&format!("{own}.weight"));
+    if config.has(SCALED) && !is_there { loader.under("shared") } else { own }
 }

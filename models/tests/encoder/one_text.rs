@@ -1,9 +1,11 @@
 //! Classifiers that read both texts of a pair as one: MiniCheck's T5 and HHEM.
 
+use super::damaged::{change, copy};
 use super::families::bits;
 use super::{expected, farthest, golden, options};
 use moot_models::encoder::{Classifier, DistanceBuckets, Long, NliLabels, Pair, Precision};
 use moot_models::source::Catalog;
+use safetensors::SafeTensors;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -81,38 +83,83 @@ fn distances_share_buckets_as_in_the_reference() {
     assert_eq!(got, buckets);
 }
 
-/// A copy of the folder `name` with another value of `field`; `null` takes it out.
-fn changed(name: &str, field: &str, value: Value) -> TempDir {
+/// What transformers 5 computes with the folder of MiniCheck that it saved again.
+#[derive(Deserialize)]
+struct Again {
+    pairs: Vec<Judged>,
+    /// Logits where the output is the embedding.
+    tied: Vec<Vec<f32>>,
+    /// As `tied`, where what the output reads is scaled.
+    tied_and_scaled: Vec<Vec<f32>>,
+}
+
+/// That folder with its tensors, which are those of `minicheck-t5`; if `tied`, without the output.
+fn saved_again(tied: bool, scaled: bool) -> TempDir {
+    let folder = copy("minicheck-t5-again");
+    let bytes = std::fs::read(golden("minicheck-t5").join("model.safetensors")).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let tensors = file.tensors().into_iter().filter(|(name, _)| !tied || name != "lm_head.weight");
+    std::fs::write(folder.path().join("model.safetensors"), safetensors::serialize(tensors, None).unwrap()).unwrap();
+    change(folder.path(), "config.json", |config| config["scale_decoder_outputs"] = json!(scaled));
+    folder
+}
+
+#[test]
+fn a_folder_that_transformers_5_saved_again_is_read() {
+    let reference: Again = expected(&golden("minicheck-t5-again").join("expected.json"));
+    let config: Value = expected(&golden("minicheck-t5-again").join("config.json"));
+    assert_eq!((&config["tie_word_embeddings"], &config["scale_decoder_outputs"]), (&json!(true), &json!(false)));
+    let pairs: Vec<Pair<'_>> = reference.pairs.iter().map(pair).collect();
+    let own: Vec<Vec<f32>> = reference.pairs.iter().map(|judged| judged.logits.clone()).collect();
+    let forms = [(false, false, &own), (true, false, &reference.tied), (true, true, &reference.tied_and_scaled)];
+    for (tied, scaled, logits) in forms {
+        let folder = saved_again(tied, scaled);
+        let model = Classifier::open(folder.path(), &options(Precision::F32), Some(MINICHECK)).unwrap();
+        for judged in &reference.pairs {
+            assert_eq!(model.windows(pair(judged), Long::First).unwrap()[0].ids, judged.ids, "{:?}", judged.first);
+        }
+        let found = model.classify(&pairs).unwrap().logits;
+        assert_eq!(found.len(), logits.len());
+        for (found, expected) in found.iter().zip(logits) {
+            let off = farthest(found, expected);
+            assert!(off < 5e-5, "tied {tied}, scaled {scaled}: off by {off}");
+        }
+    }
+}
+
+/// A copy of the folder `name` with other values of `changes`; `null` takes a field out.
+fn changed(name: &str, changes: &[(&str, Value)]) -> TempDir {
     let folder = TempDir::new().unwrap();
     for file in ["model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
         std::fs::copy(golden(name).join(file), folder.path().join(file)).unwrap();
     }
     let mut config: Value = expected(&golden(name).join("config.json"));
     let fields = config.as_object_mut().unwrap();
-    if value.is_null() {
-        fields.remove(field)
-    } else {
-        fields.insert(field.to_owned(), value)
-    };
+    for (field, value) in changes {
+        if value.is_null() {
+            fields.remove(*field)
+        } else {
+            fields.insert((*field).to_owned(), value.clone())
+        };
+    }
     std::fs::write(folder.path().join("config.json"), config.to_string()).unwrap();
     folder
 }
 
-fn refused(name: &str, written: Option<&str>, field: &str, value: Value) -> String {
-    let folder = changed(name, field, value);
-    Classifier::open(folder.path(), &options(Precision::F32), written).unwrap_err().to_string()
+fn refused(changes: &[(&str, Value)]) -> String {
+    let folder = changed("minicheck-t5", changes);
+    Classifier::open(folder.path(), &options(Precision::F32), Some(MINICHECK)).unwrap_err().to_string()
 }
 
 #[test]
 fn what_would_be_computed_wrongly_is_refused() {
-    let of = |field: &str, value: Value| refused("minicheck-t5", Some(MINICHECK), field, value);
+    let of = |field: &str, value: Value| refused(&[(field, value)]);
     for (field, value) in [
         ("feed_forward_proj", json!("relu")),
         ("d_kv", json!(24)),
         ("relative_attention_num_buckets", json!(18)),
         ("relative_attention_max_distance", json!(4)),
-        ("tie_word_embeddings", json!(true)),
-        ("tie_word_embeddings", Value::Null),
+        ("scale_decoder_outputs", json!("no")),
         ("decoder_start_token_id", json!(100_000)),
         ("num_heads", json!(0)),
     ] {
@@ -120,6 +167,14 @@ fn what_would_be_computed_wrongly_is_refused() {
         let named = if field.starts_with("relative") { "relative_attention_num_buckets" } else { field };
         assert!(error.contains(named), "{field}: {error}");
     }
+    // Files of transformers 4 say it by one field.
+    let before = |tied: Value| [("scale_decoder_outputs", Value::Null), ("tie_word_embeddings", tied)];
+    for tied in [json!(true), Value::Null] {
+        let error = refused(&before(tied));
+        assert!(error.contains("tie_word_embeddings"), "{error}");
+    }
+    let folder = changed("minicheck-t5", &before(json!(false)));
+    Classifier::open(folder.path(), &options(Precision::F32), Some(MINICHECK)).unwrap();
     // With one block less, tensors of the file are not read, which is refused.
     assert!(of("num_decoder_layers", json!(1)).contains("decoder.block.1"));
     assert!(of("num_layers", json!(1)).contains("encoder.block.1"));
@@ -135,7 +190,7 @@ fn how_a_pair_is_written_must_be_known() {
         assert!(error.contains("behind it, {hypothesis}"), "{wrong}: {error}");
     }
     // The file's own words come first.
-    let folder = changed("minicheck-t5", "prompt", json!("predict: {text1}</s>{text2}"));
+    let folder = changed("minicheck-t5", &[("prompt", json!("predict: {text1}</s>{text2}"))]);
     let own = Classifier::open(folder.path(), &options(Precision::F32), Some("{premise} {hypothesis}")).unwrap();
     let first = &pairs("minicheck-t5")[0];
     assert_eq!(own.windows(pair(first), Long::First).unwrap()[0].ids, first.ids);
