@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -51,6 +52,23 @@ def test_it_reads_pdf_files_in_processes_of_their_own(tiny: Path, tmp_path: Path
     # A worker that does not start is not counted: the file is read in the program.
     assert indexed.returncode == 0 and "PDF files were read in" in indexed.stderr, indexed
     assert "0 of them ended by a file" in indexed.stderr, indexed
+
+
+def test_a_newer_document_contradicts_a_claim(engine: moot.Engine, tmp_path: Path) -> None:
+    from moot._json import fields, read
+
+    text = "Mira Tolland was born in 1968."
+    documents = [{"text": text, "date": "1994"}, {"text": "Mira Tolland, born 1931.", "date": "2024"}]
+    engine.conflict(text, documents, switches={"claims": "whole"}, output=tmp_path / "claims.jsonl", max_tokens=8)
+    # A person's labels, since those of the tiny model are senseless.
+    labels = [{"claim": 1, "document": 1, "label": "supports"}, {"claim": 1, "document": 2, "label": "contradicts"}]
+    (tmp_path / "labels.jsonl").write_text("".join(json.dumps(label) + "\n" for label in labels))
+    corrected = program("conflict", "correct", "claims.jsonl", "labels.jsonl", "--format", "json", cwd=tmp_path)
+    assert corrected.returncode == 0, corrected.stderr
+    assessed = json.loads(corrected.stdout)
+    [claim] = read(moot.Assessment, assessed).claims
+    assert claim.newest == moot.Newest(supporting="1994", contradicting="2024", contradicted=True) and claim.conflict
+    assert set(assessed["claims"][0]["newest"]) == set(fields(moot.Newest))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of Unix")

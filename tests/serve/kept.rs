@@ -2,6 +2,7 @@
 
 use super::Started;
 use super::schema::{description, wrong};
+use moot::eval::corrections::CorrectedRecord;
 use moot::serve::ServeOptions;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -80,6 +81,36 @@ fn a_check_and_contradictions_are_kept() {
     std::fs::write(folder.join("zz.json"), "{}").unwrap();
     let later = Started::with(|options| ServeOptions { records: Some(folder), ..options });
     assert_eq!(later.get("/moot/v1/records").json(), listed);
+}
+
+/// The labels are a person's, since those of the tiny model are senseless.
+#[test]
+fn a_claim_that_a_newer_document_contradicts_is_as_it_is_described() {
+    let server = recorded(&[]);
+    let documents = json!([
+        { "name": "almanac", "text": TEXTS[0], "date": "1990" },
+        { "name": "board", "text": TEXTS[1], "date": "2024" },
+    ]);
+    let whole = json!({ "switches": { "claims": "whole" } });
+    let check = server.ask("/moot/v1/conflict", &json!({ "text": TEXTS[0], "documents": documents, "method": whole }));
+    let folder = server.folder.path().join("asked");
+    let file = |id: &str| folder.join(format!("{id}.jsonl"));
+    let label = |document: usize, label: &str| json!({ "claim": 1, "document": document, "label": label }).to_string();
+    let labels = folder.join("labels");
+    std::fs::write(&labels, format!("{}\n{}\n", label(1, "supports"), label(2, "contradicts"))).unwrap();
+    let corrected = CorrectedRecord::read(&file(check["id"].as_str().unwrap()), &labels).unwrap();
+    corrected.write(&file("corrected")).unwrap();
+
+    let mut assessment = shown(&server, "corrected")["assessment"].clone();
+    let newest = json!({ "for": "1990", "against": "2024", "contradicted": true });
+    assert_eq!(assessment["claims"][0]["newest"], newest);
+    // As `/moot/v1/conflict` returns it, with two fields more.
+    assessment["id"] = check["id"].clone();
+    assessment["read"] = check["read"].clone();
+    let found = wrong(&json!({ "$ref": "#/Assessment" }), &assessment, "assessment", &description());
+    assert!(found.is_empty(), "{found:?}");
+    let report = server.get("/moot/v1/records/corrected/report").body;
+    assert!(report.contains("contradicted by a newer document (2024; for it 1990)"), "{report}");
 }
 
 #[test]
