@@ -1,5 +1,6 @@
 //! The pages of the documentation: lines of a readable width, and links whose targets exist.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -142,6 +143,42 @@ fn limits_are_rows_of_one_table_and_name_files_that_exist() {
         assert_eq!(absent(row), [""; 0], "{row}");
     }
     assert_eq!(absent("| a | b | `src/jsonl.rs`, `escape.rs`, `nowhere.rs` | c |"), ["nowhere.rs"]);
+}
+
+fn cells(row: &str) -> Vec<String> {
+    row.trim().trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
+}
+
+/// The cells of the column `name` of a page's table.
+fn column(page: &str, name: &str) -> Vec<String> {
+    let index_of = |line: &str| cells(line).iter().position(|cell| cell == name);
+    let mut rows = page.lines().skip_while(|line| index_of(line).is_none());
+    let index = index_of(rows.next().unwrap()).unwrap();
+    let rows = rows.skip(1).take_while(|line| line.trim_start().starts_with('|'));
+    rows.map(|row| cells(row)[index].clone()).collect()
+}
+
+#[test]
+fn the_table_of_architectures_names_every_tiny_model() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/tests/golden");
+    let folders = fs::read_dir(golden.join("architectures")).unwrap().map(|entry| entry.unwrap().path());
+    let folders = folders.filter(|path| path.join("config.json").exists());
+    let mut left: BTreeSet<String> =
+        folders.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    assert!(left.len() > 20, "{left:?}");
+    for cell in column(include_str!("../../docs/models.md"), "tiny golden") {
+        let (both, alone) = cell.split_once("folder alone").unwrap_or((cell.as_str(), ""));
+        assert!(both.contains('`'), "{cell}");
+        for (names, has_gguf) in [(both, true), (alone, false)] {
+            for name in names.split('`').skip(1).step_by(2) {
+                let folder = if name.contains('/') { "" } else { "architectures" };
+                let path = golden.join(folder).join(name);
+                assert_eq!((path.is_dir(), path.with_extension("gguf").exists()), (true, has_gguf), "{name}");
+                left.remove(name);
+            }
+        }
+    }
+    assert!(left.is_empty(), "not in the table: {left:?}");
 }
 
 #[test]
