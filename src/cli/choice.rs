@@ -43,13 +43,15 @@ fn ask(offer: &Offer, input: &mut impl BufRead, output: &mut impl Write) -> io::
     /// Replies other than a choice.
     const PATIENCE: usize = 3;
     let Offer { name, licence, bytes, here, slower } = offer;
-    let fetched = if *here { "on this machine" } else { "to be fetched" };
-    let size = readable(*bytes);
+    let size = if *here {
+        format!("on this machine, about {}", readable(*bytes))
+    } else {
+        format!("to be fetched, about {}, about {} min at 100 Mbit/s", readable(*bytes), minutes(*bytes))
+    };
     writeln!(
         output,
         "No model is named (--model). Which one shall read the documents? This is asked once.\n  1  {DEFAULT_MODEL}: small, \
-         made for tests; it does not judge reliably\n  2  {name}: about {size}, {fetched}, {licence}; about {slower:.0} times \
-         as slow"
+         made for tests; it does not judge reliably\n  2  {name}: {size}; {licence}; about {slower:.0} times as slow"
     )?;
     for _ in 0..PATIENCE {
         write!(output, "1 or 2 [1]: ")?;
@@ -65,6 +67,12 @@ fn ask(offer: &Offer, input: &mut impl BufRead, output: &mut impl Write) -> io::
         }
     }
     Ok(None)
+}
+
+/// Minutes in which `bytes` are fetched at 100 Mbit/s, rounded up.
+fn minutes(bytes: u64) -> u64 {
+    const A_MINUTE: u64 = 60 * 100_000_000 / 8;
+    bytes.div_ceil(A_MINUTE)
 }
 
 /// The name in `file`, if it is one of the catalog.
@@ -98,15 +106,27 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_asked_with_size_and_licence() {
+    fn a_person_is_asked_with_size_time_and_licence() {
         let (chosen, shown) = asked("2\n");
         assert_eq!(chosen, Some("qwen3-4b"));
-        for part in ["qwen3-4b", "to be fetched", "Apache-2.0", "2 times as slow", DEFAULT_MODEL] {
-            assert!(shown.contains(part), "{shown}");
-        }
+        let line = "  2  qwen3-4b: to be fetched, about 2.5 GB, about 4 min at 100 Mbit/s; Apache-2.0; about 2 times as slow\n";
+        assert!(shown.contains(line) && shown.contains(DEFAULT_MODEL), "{shown}");
+        let mut shown = Vec::new();
+        ask(&Offer { here: true, ..offer() }, &mut "1\n".as_bytes(), &mut shown).unwrap();
+        let shown = String::from_utf8(shown).unwrap();
+        assert!(
+            shown.contains("qwen3-4b: on this machine, about 2.5 GB; Apache-2.0") && !shown.contains("Mbit"),
+            "{shown}"
+        );
         assert_eq!((asked("\n").0, asked("1\n").0), (Some(DEFAULT_MODEL), Some(DEFAULT_MODEL)));
         assert_eq!((asked("").0, asked("what\nno\nyes\n2\n").0), (None, None));
         assert_eq!(asked("what\n2\n").0, Some("qwen3-4b"));
+    }
+
+    #[test]
+    fn a_begun_minute_counts() {
+        let cases = [1, 750_000_000, 750_000_001, 5_030_000_000];
+        assert_eq!(cases.map(minutes), [1, 1, 2, 7]);
     }
 
     #[test]
