@@ -57,9 +57,9 @@ impl Case {
         let cascade = Cascade::new(sequences, heads / kv_heads);
         let (out, partial) = self.run_plan(library, sequences, &cascade);
         partial.values();
-        if let Some(room) = cascade.room() {
+        if let Some(size) = cascade.size() {
             // Some of its partial results are no row's.
-            let (padded, _) = self.run_plan(library, sequences, &cascade.padded(room));
+            let (padded, _) = self.run_plan(library, sequences, &cascade.padded(size));
             same_bits("a plan of a captured step", &padded.values(), &out.values());
         }
         out.values()
