@@ -55,7 +55,7 @@ enum Part {
 impl Date {
     /// The other date says all that this one says, and more.
     #[must_use]
-    pub fn is_part_of(&self, other: &Self) -> bool {
+    pub(crate) fn is_part_of(&self, other: &Self) -> bool {
         let held = |own: Option<u32>, other: Option<u32>| own.is_none() || own == other;
         self != other && held(self.year, other.year) && held(self.month, other.month) && held(self.day, other.day)
     }
@@ -91,7 +91,7 @@ impl Date {
     /// Year, month and day, 0 where unknown: a key for sorting, which needs a total order. It agrees with [`Date::order`], and
     /// puts a less precise date before all dates within it.
     #[must_use]
-    pub fn sort_key(self) -> [u32; 3] {
+    pub(crate) fn sort_key(self) -> [u32; 3] {
         [self.year, self.month, self.day].map(Option::unwrap_or_default)
     }
 

@@ -27,7 +27,7 @@ fn is_unseen(c: char) -> bool {
 /// Characters that Unicode says to show as nothing (`Default_Ignorable_Code_Point`), joiners and soft hyphens among them, and
 /// those of [`is_unseen`]: a text with them between its letters reads as without.
 #[must_use]
-pub fn is_ignorable(c: char) -> bool {
+pub(crate) fn is_ignorable(c: char) -> bool {
     is_unseen(c)
         || directs(c)
         || matches!(
@@ -69,7 +69,7 @@ const EXCERPT: usize = 300;
 
 /// The beginning of [`line()`], as much as a message takes: a library's message repeats what it found, however long it is.
 #[must_use]
-pub fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     // Of a long text the beginning alone is looked at: white space that is folded ends the excerpt early.
     let (start, more) = match text.char_indices().nth(4 * EXCERPT) {
         Some((end, _)) => (&text[..end], true),

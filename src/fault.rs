@@ -41,7 +41,7 @@ impl RemoteFault {
 
     /// A remedy for the user, if the server is a Qdrant collection.
     #[must_use]
-    pub fn qdrant_hint(self) -> Option<&'static str> {
+    pub(crate) fn qdrant_hint(self) -> Option<&'static str> {
         match self {
             Self::Key => Some("put the server's key into the environment variable MOOT_QDRANT_KEY"),
             Self::Missing => Some("the address ends in the collection's name: http://host:6333#name"),
@@ -55,7 +55,7 @@ impl RemoteFault {
 
     /// A remedy for the user, if the server is a PostgreSQL database.
     #[must_use]
-    pub fn postgres_hint(self) -> Option<&'static str> {
+    pub(crate) fn postgres_hint(self) -> Option<&'static str> {
         match self {
             Self::Key => Some("put the user's password into the environment variable MOOT_POSTGRES_PASSWORD"),
             Self::Missing => Some("the address ends in the table's name: postgres://user@host:5432/database#table"),

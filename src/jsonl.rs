@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Bytes that one line may have. No real question comes near it; without a limit a file that is not JSONL at all (a
 /// disk image, `/dev/zero`) would be read into memory before anything could be said.
-pub const MAX_LINE: u64 = 256 << 20;
+pub(crate) const MAX_LINE: u64 = 256 << 20;
 
 /// Values that one JSON text may hold: each takes about 100 bytes of memory and may be two bytes of text (`0,`), so without a
 /// limit a text could take some 30 times its bytes.
@@ -49,7 +49,7 @@ impl Lines {
 
     /// The same lines, with those that have no text, where the number of a line is its meaning.
     #[must_use]
-    pub fn with_blank(self) -> Self {
+    pub(crate) fn with_blank(self) -> Self {
         Self { blank: true, ..self }
     }
 
@@ -146,7 +146,7 @@ pub fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> serde_json::Result<T> {
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_within<'a, T: Deserialize<'a>>(text: &'a [u8], most: usize) -> serde_json::Result<T> {
+pub(crate) fn parse_within<'a, T: Deserialize<'a>>(text: &'a [u8], most: usize) -> serde_json::Result<T> {
     if holds_more_values(text, most) {
         return Err(serde::de::Error::custom(format!("more than {most} values")));
     }
@@ -249,7 +249,7 @@ impl Object {
     ///
     /// # Errors
     /// [`MootError::Input`] where it is missing, empty or something else.
-    pub fn full_string(&self, field: &str) -> Result<String> {
+    pub(crate) fn full_string(&self, field: &str) -> Result<String> {
         let text = self.string(field)?;
         if text.trim().is_empty() {
             return Err(self.complaint(&format!("text in `{}{field}`", self.prefix), "an empty string".into()));
@@ -261,7 +261,7 @@ impl Object {
     ///
     /// # Errors
     /// [`MootError::Input`] where it is something else.
-    pub fn optional_string(&self, field: &str) -> Result<Option<String>> {
+    pub(crate) fn optional_string(&self, field: &str) -> Result<Option<String>> {
         if self.has(field) { self.string(field).map(Some) } else { Ok(None) }
     }
 
@@ -269,7 +269,7 @@ impl Object {
     ///
     /// # Errors
     /// [`MootError::Input`] where it is something else.
-    pub fn optional_date(&self, field: &str) -> Result<Option<String>> {
+    pub(crate) fn optional_date(&self, field: &str) -> Result<Option<String>> {
         match self.value(field) {
             Some(Value::Number(year)) => Ok(Some(year.to_string())),
             _ => self.optional_string(field),
@@ -304,7 +304,7 @@ impl Object {
     ///
     /// # Errors
     /// As [`Object::objects`].
-    pub fn objects_or_texts(&self, field: &str) -> Result<Vec<Self>> {
+    pub(crate) fn objects_or_texts(&self, field: &str) -> Result<Vec<Self>> {
         let item = |(i, value): (usize, &Value)| {
             let fields = match value {
                 Value::Object(fields) => fields.clone(),

@@ -24,10 +24,10 @@ const MOST_WEIGHT: f64 = 1e9;
 const ROUNDING: f64 = 1e-9;
 
 /// The vote of a source without an estimate where no source has one: the estimator's own first vote (RA-RAG, section 3.3, step 0).
-pub const UNKNOWN_VOTE: f64 = 1.0;
+pub(crate) const UNKNOWN_VOTE: f64 = 1.0;
 
 /// How [`SourceWeights::estimator`] begins for reliabilities that were planted, not estimated.
-pub const ORACLE: &str = "oracle";
+pub(crate) const ORACLE: &str = "oracle";
 
 /// Weights of sources, and what they were estimated from.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -247,7 +247,7 @@ impl SourceWeights {
     /// The vote of a source of which nothing is known: the mean of the known weights. Weights grow with the number of sources, so a
     /// vote of 1 would make it nearly the least trusted of ten. [`UNKNOWN_VOTE`] where no weight is known.
     #[must_use]
-    pub fn unknown_vote(&self) -> f64 {
+    pub(crate) fn unknown_vote(&self) -> f64 {
         let known: Vec<f64> = self.sources.values().filter_map(|estimate| estimate.weight).collect();
         if known.is_empty() { UNKNOWN_VOTE } else { known.iter().sum::<f64>() / known.len() as f64 }
     }

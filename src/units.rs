@@ -16,7 +16,7 @@ pub fn readable(bytes: u64) -> String {
 
 /// A number of weights in short form: "135 M", "7.6 B".
 #[must_use]
-pub fn compact(weights: u64) -> String {
+pub(crate) fn compact(weights: u64) -> String {
     match weights as f64 {
         few if few < 1e6 => format!("{:.0} k", few / 1e3),
         some if some < 1e9 => format!("{:.0} M", some / 1e6),
@@ -41,7 +41,7 @@ pub(crate) fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
 
 /// `count` with its noun: "1 record", "2 records".
 #[must_use]
-pub fn plural<N: Copy + Display + PartialEq + From<u8>>(count: N, one: &str, several: &str) -> String {
+pub(crate) fn plural<N: Copy + Display + PartialEq + From<u8>>(count: N, one: &str, several: &str) -> String {
     format!("{count} {}", if count == N::from(1) { one } else { several })
 }
 

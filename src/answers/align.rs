@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The ROUGE-1 precision below which an answer is dropped (section 3.2).
-pub const LEAST: f64 = 0.9;
+pub(crate) const LEAST: f64 = 0.9;
 
 /// The answer of a reply, before `f_align`; `None` is "I don't know", also in other words, a malformed reply, and an answer
 /// without words. Methods, estimates and tables of answers all count by this.

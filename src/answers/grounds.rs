@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 /// Answers that documents need not hold: yes and no, and the options of a multiple-choice question.
 #[must_use]
-pub fn is_choice(answer: &str, options: &[String]) -> bool {
+pub(crate) fn is_choice(answer: &str, options: &[String]) -> bool {
     let words = Level::Voted.normalised(answer);
     ["yes", "no", "true", "false"].contains(&words.as_str())
         || options.iter().any(|option| Level::Voted.equal(option, answer))

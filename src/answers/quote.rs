@@ -11,7 +11,7 @@ use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::GraphemeCursor;
 
 /// Characters that a quote has at least, unless its document is shorter: fewer show nothing.
-pub const LEAST: usize = 5;
+pub(crate) const LEAST: usize = 5;
 
 /// Characters of a piece that a grammar offers: longer sentences are cut.
 const PIECE: usize = 240;
@@ -66,7 +66,7 @@ fn length(text: &str) -> usize {
 
 /// `text` with each run of white space as one space, none around it.
 #[must_use]
-pub fn single_spaced(text: &str) -> String {
+pub(crate) fn single_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -123,7 +123,7 @@ pub fn tokens(pieces: &[String], words: bool) -> usize {
 /// Tokens of `text` at most, without its tokenizer: English text has a token for more than three letters or spaces; other
 /// ASCII characters are a token each, other characters at most one for each byte.
 #[must_use]
-pub fn tokens_of(text: &str) -> usize {
+pub(crate) fn tokens_of(text: &str) -> usize {
     let of = |c: char| match c {
         ' ' | 'a'..='z' | 'A'..='Z' => 1,
         c => 3 * c.len_utf8(),

@@ -20,7 +20,7 @@ pub fn by_stance(concluded: &[String], stances: &[Option<&str>]) -> (Vec<Answer>
 /// As [`by_stance`], for methods that vote: a document supports the answer that it voted for and no other. Stances are answers
 /// replaced by the first of their class ([`equality::by_first`]), so they are compared as texts.
 #[must_use]
-pub fn by_vote(concluded: &[String], stances: &[Option<&str>]) -> (Vec<Answer>, Vec<Answer>) {
+pub(crate) fn by_vote(concluded: &[String], stances: &[Option<&str>]) -> (Vec<Answer>, Vec<Answer>) {
     let of = |texts: &[&str]| -> Vec<Answer> {
         equality::replaced(texts).1.into_iter().map(|text| stand(text, stances, |a, b| a == b)).collect()
     };
@@ -65,7 +65,7 @@ pub fn weighted<'a>(given: impl IntoIterator<Item = (&'a str, f64)>) -> Vec<(Str
 /// As [`weighted`], of answers replaced by the first of their class ([`equality::by_first`]): their classes are counted, by
 /// whatever they were compared.
 #[must_use]
-pub fn weighted_classes<'a>(given: impl IntoIterator<Item = (&'a str, f64)>) -> Vec<(String, f64)> {
+pub(crate) fn weighted_classes<'a>(given: impl IntoIterator<Item = (&'a str, f64)>) -> Vec<(String, f64)> {
     summed(given, equality::replaced)
 }
 

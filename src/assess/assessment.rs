@@ -126,7 +126,7 @@ pub struct Unsupported {
 
 impl Source {
     /// Its publisher, date, address, position and copies, as far as they are known.
-    pub fn details(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn details(&self) -> impl Iterator<Item = String> {
         let copies = (!self.copies.is_empty()).then(|| format!("with its copies {}", self.copies.join(", ")));
         let known = [&self.source, &self.date, &self.url, &self.position].into_iter().flatten().cloned();
         known.chain(copies)
@@ -143,7 +143,7 @@ impl Evidence {
 
     /// "line 3", "characters 40-71" and "probability 0.97", as far as they are known.
     #[must_use]
-    pub fn details(&self) -> Vec<String> {
+    pub(crate) fn details(&self) -> Vec<String> {
         let line = self.line.map(|line| format!("line {line}"));
         let range = self
             .quote

@@ -28,7 +28,7 @@ Examples:
 /// Answer a question from documents that contradict each other, with those for and against each answer
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// The question; may be left out where a dataset line brings its own
     #[arg(value_name = "QUESTION")]
     pub question: Option<String>,
@@ -65,7 +65,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Errors of documents, arguments, a model or a call.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let control = interrupt::listen()?;
     asks(args)?;
     let model = choice::model(&args.model, !args.json);

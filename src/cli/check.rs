@@ -15,7 +15,7 @@ const SHOWN: usize = 5;
 /// Prints the statistics of RAMDocs' Figure 5 for any dataset whose documents are labelled, and questions with a right answer that
 /// is also wrong, that is in no document, and the like. `--json` lists every id.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The dataset
     #[arg(value_name = "DATASET")]
     pub dataset: PathBuf,
@@ -34,7 +34,7 @@ pub struct Args {
 ///
 /// # Errors
 /// A dataset that cannot be read.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let options = Options { skip_bad: args.skip_bad, ..Options::default() };
     let options = args.format.iter().try_fold(options, |options, typed| options.format(typed))?;
     let dataset = datasets::load_with(&args.dataset, &options)?;

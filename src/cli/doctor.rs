@@ -21,7 +21,7 @@ Examples:
 /// Ends with exit code 1 if something cannot work.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// Do not connect to the sources
     #[arg(long)]
     pub offline: bool,
@@ -40,7 +40,7 @@ pub struct Args {
 ///
 /// # Errors
 /// [`MootError::Broken`] if something cannot work.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let mut progress = Shown::new(args.model.as_deref().unwrap_or_default());
     let asked = Examination { offline: args.offline, device: args.device.clone(), model: args.model.clone() };
     let report = doctor::examine(&asked, &Notice::new(tell), &mut |event| progress.show(&event))?;

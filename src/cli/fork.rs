@@ -30,7 +30,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("change").required(true).args(["drop", "edit", "tell"]))]
-pub struct Args {
+pub(crate) struct Args {
     /// A record, as `moot run -o` writes it
     #[arg(value_name = "RECORD")]
     pub record: PathBuf,
@@ -64,7 +64,7 @@ pub struct Args {
 ///
 /// # Errors
 /// A record, a question, a round or a document that cannot be used; a model other than the record's; what would end a run.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     args.output.as_deref().map_or(Ok(()), refuse_existing)?;
     let recorded = Recorded::read(&args.record)?;
     let (old, fork) = recorded.fork(&args.question, args.round, &change(args)?)?;

@@ -16,7 +16,7 @@ Examples (an assistant starts the command; docs/mcp.md has the configuration of 
 /// Serve the tools of an assistant (MCP) over standard input and output
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// Keep the records of questions in this folder; otherwise they are gone when the server ends
     #[arg(long, value_name = "FOLDER")]
     pub records: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Errors of a model, a corpus or an argument.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let control = interrupt::listen()?;
     StdioServer::new(args.options()?)?.run(BufReader::new(std::io::stdin()), std::io::stdout(), &control)
 }

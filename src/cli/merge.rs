@@ -17,7 +17,7 @@ Examples:
 /// Headers must agree in everything that can change a number. The hashes of the new record are made anew.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// Records, as `moot run -o` writes them
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
@@ -30,7 +30,7 @@ pub struct Args {
 ///
 /// # Errors
 /// As [`merge::merge`].
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let merged = merge::merge(&args.records, &args.output)?;
     let of = merged.expected.map(|expected| format!(" of {expected}")).unwrap_or_default();
     let more = [

@@ -16,7 +16,7 @@ Examples:
 /// List the methods, or explain one
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// The method to explain
     #[arg(value_name = "METHOD")]
     pub method: Option<String>,
@@ -29,7 +29,7 @@ pub struct Args {
 ///
 /// # Errors
 /// An unknown method.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let rows: Vec<&Row> = match &args.method {
         Some(name) => vec![Row::named(name)?],
         None => METHODS.to_vec(),

@@ -2,42 +2,42 @@
 
 mod advice;
 pub mod args;
-pub mod ask;
-pub mod bench;
+pub(crate) mod ask;
+pub(crate) mod bench;
 pub mod calls;
-pub mod check;
+pub(crate) mod check;
 mod choice;
 mod claims;
 pub mod compare;
-pub mod conflict;
-pub mod contradictions;
+pub(crate) mod conflict;
+pub(crate) mod contradictions;
 pub mod debate;
-pub mod doctor;
+pub(crate) mod doctor;
 #[cfg(test)]
 mod examples;
-pub mod fork;
-pub mod index;
-pub mod mcp;
-pub mod merge;
+pub(crate) mod fork;
+pub(crate) mod index;
+pub(crate) mod mcp;
+pub(crate) mod merge;
 pub mod methods;
-pub mod models;
-pub mod prompts;
+pub(crate) mod models;
+pub(crate) mod prompts;
 mod records;
-pub mod replay;
-pub mod report;
+pub(crate) mod replay;
+pub(crate) mod report;
 mod report_page;
-pub mod reproduce;
+pub(crate) mod reproduce;
 pub mod run;
 pub mod score;
-pub mod serve;
+pub(crate) mod serve;
 pub mod show;
-pub mod slices;
-pub mod sources;
+pub(crate) mod slices;
+pub(crate) mod sources;
 #[cfg(test)]
 mod spelled;
 pub mod terminal;
-pub mod verify;
-pub mod why;
+pub(crate) mod verify;
+pub(crate) mod why;
 
 use crate::cli::terminal::columns::wrap;
 use crate::cli::terminal::output;
@@ -130,7 +130,7 @@ impl Cli {
     ///
     /// # Errors
     /// [`MootError::Arguments`].
-    pub fn read(typed: impl IntoIterator<Item = OsString>) -> Result<Self> {
+    pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Result<Self> {
         let typed: Vec<OsString> = typed.into_iter().collect();
         let matches = Self::grouped().try_get_matches_from(&typed);
         matches.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|e| match e.kind() {
@@ -178,7 +178,7 @@ impl Cli {
     ///
     /// # Errors
     /// The subcommand's; [`MootError::Threads`].
-    pub fn run(&self) -> Result<()> {
+    pub(crate) fn run(&self) -> Result<()> {
         self.start_pool()?;
         match &self.command {
             Command::Ask(args) => ask::run(args),

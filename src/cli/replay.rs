@@ -20,7 +20,7 @@ Examples:
 /// ones.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// A record, as `moot run -o` writes it
     #[arg(value_name = "RECORD")]
     pub record: PathBuf,
@@ -39,7 +39,7 @@ pub struct Args {
 ///
 /// # Errors
 /// As [`ReplayOptions::replay`].
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let Args { record, output, source_weights, .. } = args;
     let options =
         ReplayOptions { record: record.clone(), source_weights: source_weights.clone(), output: output.clone() };

@@ -22,7 +22,7 @@ Examples:
 /// its dataset, as `moot compare` does.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// Records, as `moot run -o` writes them
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
@@ -50,7 +50,7 @@ pub struct Args {
 ///
 /// # Errors
 /// A record that cannot be read, an unknown metric or slice, a file that cannot be written or is not a page.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let records: Vec<_> = args.records.iter().map(|path| ("RECORD", path.as_path())).collect();
     files::outputs::distinct(&[("-o", &args.output)], &records)?;
     check(&args.output)?;

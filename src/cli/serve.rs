@@ -16,7 +16,7 @@ Examples:
 /// Serve models and methods over HTTP: a page, OpenAI's API, and questions of documents
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// Address to listen on; one that other machines reach needs a key in MOOT_SERVE_KEY
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub host: String,
@@ -49,7 +49,7 @@ pub struct Args {
 ///
 /// # Errors
 /// An address that cannot be listened on; errors of a model, a corpus or an argument.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let control = interrupt::listen()?;
     Server::listen(args.options()?)?.run(&control)
 }

@@ -25,7 +25,7 @@ Examples:
 /// questions qualify, and why the others do not.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// Datasets with labelled documents; of several, each is a slice of the items by the name of its form
     #[arg(value_name = "DATASET", required = true, num_args = 1..)]
     pub dataset: Vec<PathBuf>,
@@ -57,7 +57,7 @@ fn kinds() -> String {
 ///
 /// # Errors
 /// An unknown kind; a dataset that cannot be read or of which no question qualifies; a file that is there already.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let kind = Kind::named(&args.kind)?;
     refuse_existing(&args.output)?;
     let options = args.format.iter().try_fold(Options::default(), |options, typed| options.format(typed))?;

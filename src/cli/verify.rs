@@ -26,7 +26,7 @@ Examples:
 /// another order, and a few at a time or alone. Ends with exit code 1 if one differs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// A record, as `moot run -o` writes it
     #[arg(value_name = "RECORD")]
     pub record: PathBuf,
@@ -56,7 +56,7 @@ pub struct Args {
 /// # Errors
 /// A record that cannot be read or has no call of a local model; a model other than the record's; a failed call;
 /// [`MootError::Differ`] if a line's hash or a reply differs.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let control = interrupt::listen()?;
     let (record, ledger) = Record::read_whole(&args.record)?;
     if record.torn {

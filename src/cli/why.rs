@@ -27,7 +27,7 @@ Examples:
 /// that reads documents, passages of a corpus included.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// A record, as `moot run -o` writes it
     #[arg(value_name = "RECORD")]
     pub record: PathBuf,
@@ -53,7 +53,7 @@ pub struct Args {
 ///
 /// # Errors
 /// A record or a question that cannot be used, or without documents; a model other than the record's; what would end a run.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let recorded = Recorded::read(&args.record)?;
     let olds = recorded.debates(args.question.as_deref(), args.limit)?;
     let control = interrupt::listen()?;

@@ -86,7 +86,7 @@ impl Statement {
 
     /// " (Harbour Board, 2019-03)": its document's publisher and date, those that are known, each passed through `shown`; empty
     /// without any.
-    pub fn in_brackets(&self, shown: impl Fn(&str) -> String) -> String {
+    pub(crate) fn in_brackets(&self, shown: impl Fn(&str) -> String) -> String {
         in_brackets([&self.source, &self.date], shown)
     }
 }

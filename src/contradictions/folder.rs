@@ -109,7 +109,7 @@ impl Folder {
     ///
     /// # Errors
     /// As [`Folder::read`].
-    pub fn of_corpus(corpus: &Corpus, paths: &[String], changed: Option<&BTreeSet<PathBuf>>) -> Result<Self> {
+    pub(crate) fn of_corpus(corpus: &Corpus, paths: &[String], changed: Option<&BTreeSet<PathBuf>>) -> Result<Self> {
         let mut folder = Self { only_changes: changed.is_some(), ..Self::default() };
         let (mut exact, mut known) = (Exact::default(), HashMap::new());
         let mut documents = corpus.documents();

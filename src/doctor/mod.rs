@@ -110,7 +110,7 @@ pub struct SourceReport {
 
 /// Options of an examination.
 #[derive(Debug, Clone)]
-pub struct Examination {
+pub(crate) struct Examination {
     /// Whether sources of models are left alone.
     pub offline: bool,
     /// The device to test: `auto`, or as `cuda:1`.
@@ -123,7 +123,7 @@ pub struct Examination {
 ///
 /// # Errors
 /// There is no cache folder; the named device cannot be used.
-pub fn examine(asked: &Examination, notice: &Notice, progress: &mut dyn FnMut(FetchEvent)) -> Result<Report> {
+pub(crate) fn examine(asked: &Examination, notice: &Notice, progress: &mut dyn FnMut(FetchEvent)) -> Result<Report> {
     let offline = asked.offline || source::offline_by_environment().is_some();
     let options = Options { cache: source::default_cache()?, offline };
     let locations = source::cache_locations(&options);

@@ -112,7 +112,7 @@ impl Check {
 
 /// A line on the questions that list a right answer among the wrong ones; `None` where there are none.
 #[must_use]
-pub fn contradictory_line<'a>(questions: impl IntoIterator<Item = &'a Question>) -> Option<String> {
+pub(crate) fn contradictory_line<'a>(questions: impl IntoIterator<Item = &'a Question>) -> Option<String> {
     let count = questions.into_iter().filter(|question| contradictory(question)).count();
     let questions = plural(count, "question lists", "questions list");
     (count > 0).then(|| format!("{questions} a right answer among the wrong ones too (moot lab check says which)"))

@@ -14,12 +14,12 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 /// The labeller of corrected labels.
-pub const PERSON: &str = "person";
+pub(crate) const PERSON: &str = "person";
 
 /// One line of a file of corrections. Numbers are those that `moot conflict` prints.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Correction {
+pub(crate) struct Correction {
     /// The question's id; may be left out where the record has one question.
     #[serde(default)]
     pub question: Option<String>,

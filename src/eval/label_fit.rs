@@ -23,7 +23,7 @@ const RIDGE: f64 = 1.0;
 const STEPS: usize = 50;
 
 /// Pairs of each half at least.
-pub const LEAST: usize = 30;
+pub(crate) const LEAST: usize = 30;
 
 /// The number of quantities, with the intercept's 1.
 const N: usize = 4;

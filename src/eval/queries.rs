@@ -107,7 +107,7 @@ impl fmt::Display for Judged {
 
 /// The gold answers in words: "1931 (Nineteen thirty-one), 1968; all of them".
 #[must_use]
-pub fn gold_in_words(gold: &Gold) -> String {
+pub(crate) fn gold_in_words(gold: &Gold) -> String {
     if gold.unanswerable || gold.answers.is_empty() {
         return "no answer is right".to_owned();
     }
@@ -124,7 +124,7 @@ pub fn gold_in_words(gold: &Gold) -> String {
 
 /// A call as it is sent to another server: what was sent, and how many tokens came back.
 #[derive(Debug, Serialize)]
-pub struct MadeCall<'a> {
+pub(crate) struct MadeCall<'a> {
     question: &'a str,
     stage: usize,
     role: &'a str,
@@ -148,7 +148,7 @@ pub struct MadeCall<'a> {
 }
 
 /// The calls of a question that were made, in the order asked: those whose replies were taken from equal ones are left out.
-pub fn calls_made(record: &QuestionRecord) -> impl Iterator<Item = MadeCall<'_>> {
+pub(crate) fn calls_made(record: &QuestionRecord) -> impl Iterator<Item = MadeCall<'_>> {
     let made = record.calls.iter().filter(|call| call.taken_from.is_none());
     made.map(|call: &CallRecord| MadeCall {
         question: &record.question.id,

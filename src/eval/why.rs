@@ -97,7 +97,7 @@ pub fn documents(old: &QuestionRecord) -> usize {
 
 /// Whether something can be left out of `old`: it has documents and a conclusion.
 #[must_use]
-pub fn is_open_to(old: &QuestionRecord) -> bool {
+pub(crate) fn is_open_to(old: &QuestionRecord) -> bool {
     documents(old) > 0 && old.conclusion.is_some()
 }
 

@@ -65,7 +65,7 @@ pub(crate) fn greedy(items: usize, equal: impl Fn(usize, usize) -> bool) -> Vec<
 
 /// Replaces each answer by the first of its class, so that equal answers are the same text. An answer without words stays.
 #[must_use]
-pub fn by_first<'a>(answers: &[&'a str], classes: &[Option<usize>]) -> Vec<&'a str> {
+pub(crate) fn by_first<'a>(answers: &[&'a str], classes: &[Option<usize>]) -> Vec<&'a str> {
     let first = |class: usize| classes.iter().position(|other| *other == Some(class)).unwrap_or_default();
     answers.iter().zip(classes).map(|(answer, class)| class.map_or(*answer, |class| answers[first(class)])).collect()
 }

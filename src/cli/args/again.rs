@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Arguments for a recorded run that is opened again.
 #[derive(Debug, clap::Args)]
-pub struct AgainArgs {
+pub(crate) struct AgainArgs {
     /// The weights of sources that its votes carried
     #[arg(long, value_name = "FILE")]
     pub source_weights: Option<PathBuf>,
@@ -30,7 +30,7 @@ impl AgainArgs {
     ///
     /// # Errors
     /// As [`Recorded::open`].
-    pub fn open(&self, recorded: &Recorded, control: &Control) -> Result<Workspace> {
+    pub(crate) fn open(&self, recorded: &Recorded, control: &Control) -> Result<Workspace> {
         let options = PlanOptions {
             method: MethodOptions { source_weights: self.source_weights.clone(), ..MethodOptions::default() },
             corpus: self.retrieve.options(),

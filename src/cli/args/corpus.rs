@@ -116,7 +116,7 @@ pub struct ClassifierArgs {
 impl ClassifierArgs {
     /// As the plan takes it.
     #[must_use]
-    pub fn options(&self) -> ClassifierOptions {
+    pub(crate) fn options(&self) -> ClassifierOptions {
         ClassifierOptions { name: self.classifier.clone(), device: self.classifier_device.clone() }
     }
 }
@@ -124,7 +124,7 @@ impl ClassifierArgs {
 impl CorpusArgs {
     /// As the plan takes them.
     #[must_use]
-    pub fn options(&self) -> CorpusOptions {
+    pub(crate) fn options(&self) -> CorpusOptions {
         CorpusOptions {
             paths: self.corpus.clone(),
             cutoff: self.cutoff.map(|typed| typed == Toggle::On),

@@ -4,7 +4,7 @@ use crate::workspace::EmbedderOptions;
 
 /// Embedder arguments.
 #[derive(Debug, clap::Args)]
-pub struct EmbedderArgs {
+pub(crate) struct EmbedderArgs {
     /// Embedder: a name of the catalog, a folder, a GGUF file, hf:org/repo, or "none" for BM25 only; by default all-minilm-l6-v2 for a
     /// new index, otherwise the index's own
     #[arg(long, value_name = "NAME")]
@@ -21,7 +21,7 @@ pub struct EmbedderArgs {
 impl EmbedderArgs {
     /// As the workspace takes them.
     #[must_use]
-    pub fn options(&self) -> EmbedderOptions {
+    pub(crate) fn options(&self) -> EmbedderOptions {
         EmbedderOptions { name: self.embedder.clone(), device: self.device.clone(), offline: self.offline }
     }
 }

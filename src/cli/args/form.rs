@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
+pub(crate) enum Form {
     /// For a terminal
     Text,
     /// One JSON object

@@ -112,7 +112,7 @@ pub(in crate::cli) fn bytes(typed: &str) -> Result<usize, String> {
 impl Runtime {
     /// As the plan takes them.
     #[must_use]
-    pub fn options(&self) -> RuntimeOptions {
+    pub(crate) fn options(&self) -> RuntimeOptions {
         RuntimeOptions {
             offline: self.offline,
             device: self.device.clone(),

@@ -6,7 +6,7 @@ use crate::workspace::PlanOptions;
 
 /// Corpus, classifier, method and model, as typed.
 #[derive(Debug, Clone, clap::Args)]
-pub struct PlanArgs {
+pub(crate) struct PlanArgs {
     /// The corpus to search for documents.
     #[command(flatten)]
     pub retrieve: corpus::CorpusArgs,

@@ -28,7 +28,7 @@ impl Switches {
     ///
     /// # Errors
     /// [`MootError::Usage`] for a `--set` that is not NAME=VALUE, and for a switch given twice.
-    pub fn typed(&self) -> Result<Typed> {
+    pub(crate) fn typed(&self) -> Result<Typed> {
         let mut typed = self.flags.clone();
         for set in &self.set {
             let Some((name, value)) = set.split_once('=').map(|(name, value)| (name.trim(), value.trim())) else {

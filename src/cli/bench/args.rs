@@ -15,7 +15,7 @@ Examples:
 /// Measure prefill and decoding speed by rows, and their share of this machine's limits
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// Prompt tokens per row
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = values::count, allow_negative_numbers = true)]
     pub prompt: usize,

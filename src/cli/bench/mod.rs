@@ -5,7 +5,7 @@ mod ceilings;
 mod machine;
 mod recorded;
 
-pub use args::Args;
+pub(crate) use args::Args;
 
 use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
@@ -86,7 +86,7 @@ struct Measured {
 ///
 /// # Errors
 /// A model that does not load, numbers that do not fit its context or memory, calls that cannot be read.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(calls) = &args.calls {
         return recorded::run(args, calls);
     }

@@ -30,7 +30,7 @@ Examples:
 /// Each record is compared with the first one, on the questions that both have. Questions are paired by id and content.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// Two records or more, as `moot run -o` writes them
     #[arg(required = true, num_args = 1.., value_name = "RECORD")]
     pub records: Vec<PathBuf>,
@@ -57,7 +57,7 @@ pub struct Args {
 
 /// The output format of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// Tables for a terminal
     Terminal,
     /// Markdown tables
@@ -74,7 +74,7 @@ pub enum Format {
 ///
 /// # Errors
 /// A record that cannot be read, records of different datasets, an unknown metric, slice or question.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     if args.records.len() < 2 {
         return Err(MootError::Usage("moot compare: expected two records or more, found one".into()));
     }

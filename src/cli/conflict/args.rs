@@ -23,7 +23,7 @@ Examples:
 /// Without a text, the claims are those of the documents themselves, each compared with the others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
-pub struct Args {
+pub(crate) struct Args {
     /// Subcommands.
     #[command(subcommand)]
     pub command: Option<Subcommand>,
@@ -83,7 +83,7 @@ pub struct Args {
 
 /// Subcommands; without one, claims are labelled.
 #[derive(Debug, clap::Subcommand)]
-pub enum Subcommand {
+pub(crate) enum Subcommand {
     /// Fit the weights of scored labels to a record of labelled claims
     Calibrate(calibrate::Args),
     /// Replace labels of a record by a person's
@@ -92,7 +92,7 @@ pub enum Subcommand {
 
 /// Claims that make the command fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FailOn {
+pub(crate) enum FailOn {
     /// A claim with a contradictor
     Contradicted,
     /// A claim without a supporter

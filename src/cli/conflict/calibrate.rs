@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// A record is of `moot run LABELS --method conflict-score --set labels=scored --set quotes=none`, where LABELS is a dataset
 /// whose claims have labels. `--label-weights FILE` takes the weights.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Records of scored labels, of one model and one prompt
     #[arg(value_name = "RECORD", required = true)]
     records: Vec<PathBuf>,

@@ -25,7 +25,7 @@ A line of corrections.jsonl, with the numbers that `moot conflict` prints:
 /// without a quote.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// A record of labelled claims, as `moot conflict -o` and `moot run --method conflict-score` write it
     #[arg(value_name = "RECORD")]
     pub record: PathBuf,

@@ -1,13 +1,12 @@
 //! `moot conflict`: the claims of a text, and the documents that support and that contradict each.
 
 mod args;
-pub mod calibrate;
-pub mod correct;
+pub(crate) mod calibrate;
+pub(crate) mod correct;
 mod input;
 mod printed;
 
-pub use args::{Args, FailOn, Subcommand};
-pub use printed::Counted;
+pub(crate) use args::{Args, FailOn, Subcommand};
 
 use crate::assess::Assessment;
 use crate::cli::terminal::columns::printable;
@@ -26,7 +25,7 @@ use std::path::Path;
 /// # Errors
 /// A text, documents, a record or a model that cannot be used; a text without words; a single document without a text; a call
 /// that failed.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.command {
         Some(Subcommand::Calibrate(args)) => return calibrate::run(args),
         Some(Subcommand::Correct(args)) => return correct::run(args),

@@ -15,7 +15,7 @@ use clap::ValueEnum;
 
 /// How claims with neither supporters nor contradictors count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Counted {
+pub(crate) enum Counted {
     /// Left out of the mean
     LeftOut,
     /// As a ratio of 0

@@ -21,7 +21,7 @@ Examples:
 /// the same command to resume, or to compare only what is new.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// The documents: folders, files as `moot index build` reads them, globs
     #[arg(value_name = "PATH", num_args = 1.., required = true)]
     pub paths: Vec<String>,

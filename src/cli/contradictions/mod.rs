@@ -4,7 +4,7 @@ mod args;
 mod page;
 mod watch;
 
-pub use args::Args;
+pub(crate) use args::Args;
 
 use crate::cli::args::form::Form;
 use crate::cli::terminal::{interrupt, output, tell};
@@ -21,7 +21,7 @@ use watch::Bars;
 /// # Errors
 /// Documents or a model that cannot be used; an output that cannot be written; [`MootError::Differ`] where a contradiction is at
 /// least as probable as `--fail-above`.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     args.check()?;
     let control = interrupt::listen()?;
     let outputs: Vec<(&str, &Path)> = args.output.iter().map(|path| ("-o", path.as_path())).collect();

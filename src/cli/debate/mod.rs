@@ -51,7 +51,7 @@ impl<W: Write + Send> DebatePrinter<W> {
     }
 
     /// As [`DebatePrinter::new`], with all settings of the view.
-    pub fn with(out: W, question: &Question, view: View) -> Self {
+    pub(crate) fn with(out: W, question: &Question, view: View) -> Self {
         let page = Page::new(question, view);
         let (before, early) = (BTreeMap::new(), BTreeMap::new());
         let mut state = State { out, page, before, round: 0, next: 0, early, at_once: false, failed: None };

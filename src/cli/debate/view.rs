@@ -21,7 +21,7 @@ pub struct View {
 impl View {
     /// `columns` wide, with turns, without quotes, many documents in short.
     #[must_use]
-    pub fn of(columns: usize) -> Self {
+    pub(crate) fn of(columns: usize) -> Self {
         Self { columns, full: false, quotes: false, turns: true }
     }
 }

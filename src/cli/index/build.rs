@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Index a corpus; the same command resumes a stopped build
 #[derive(Debug, clap::Args)]
-pub struct BuildArgs {
+pub(crate) struct BuildArgs {
     /// The corpus.
     #[command(flatten)]
     pub corpus: IndexedArgs,
@@ -39,7 +39,7 @@ pub struct BuildArgs {
 
 /// Add a corpus to an index; existing segments do not change
 #[derive(Debug, clap::Args)]
-pub struct AddArgs {
+pub(crate) struct AddArgs {
     /// The index
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
@@ -58,7 +58,7 @@ pub struct AddArgs {
 ///
 /// # Errors
 /// A corpus, an embedder or a folder that cannot be used; a full disk.
-pub fn build(args: &BuildArgs) -> Result<()> {
+pub(crate) fn build(args: &BuildArgs) -> Result<()> {
     let options = IndexOptions {
         storage: args.storage.clone(),
         vectors: args.vectors.clone(),
@@ -71,7 +71,7 @@ pub fn build(args: &BuildArgs) -> Result<()> {
 ///
 /// # Errors
 /// As [`build`].
-pub fn add(args: &AddArgs) -> Result<()> {
+pub(crate) fn add(args: &AddArgs) -> Result<()> {
     let options = args.corpus.options(&args.dir, args.memory, &args.embedder);
     print(&args.dir, &options.add(&interrupt::listen()?)?)
 }

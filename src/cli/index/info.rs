@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 /// Describe an index: passages, corpora, embedder, types, sizes
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The index
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
@@ -59,7 +59,7 @@ struct Files {
 ///
 /// # Errors
 /// A folder that is not an index, or a damaged one: the file is named.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let index = Index::open(&args.dir)?;
     let manifest = index.manifest();
     if args.verify {

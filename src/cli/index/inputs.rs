@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// A corpus and how it is split.
 #[derive(Debug, clap::Args)]
-pub struct IndexedArgs {
+pub(crate) struct IndexedArgs {
     /// The files of the corpus.
     #[arg(value_name = "CORPUS", required = true, num_args = 1.., help = corpus_help())]
     pub corpus: Vec<String>,

@@ -1,11 +1,11 @@
 //! `moot index`: builds, updates, searches and copies an index of passages.
 
-pub mod build;
-pub mod info;
+pub(crate) mod build;
+pub(crate) mod info;
 pub(super) mod inputs;
-pub mod push;
-pub mod search;
-pub mod update;
+pub(crate) mod push;
+pub(crate) mod search;
+pub(crate) mod update;
 
 use crate::error::Result;
 
@@ -22,7 +22,7 @@ Examples:
 /// Build, extend, update, search and describe an index of a corpus; put it on a server
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 }
@@ -41,7 +41,7 @@ enum Command {
 ///
 /// # Errors
 /// The subcommand's.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.command {
         Command::Build(args) => build::build(args),
         Command::Add(args) => build::add(args),

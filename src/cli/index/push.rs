@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// A collection or table that is not there is made. One that holds the beginning of the index gets the rest; one that
 /// holds other passages, or vectors of another embedder, is refused.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The index, with vectors
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
@@ -27,7 +27,7 @@ pub struct Args {
 ///
 /// # Errors
 /// As [`PushOptions::push`].
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let options = PushOptions { dir: args.dir.clone(), address: args.address.clone() };
     let PushReport { address, pushed, elapsed } = options.push(&interrupt::listen()?)?;
     let (added, seconds) = (pushed.total - pushed.before, elapsed.as_secs_f64());

@@ -23,7 +23,7 @@ const TOGETHER: usize = 64;
 
 /// Print the best passages of an index for a query
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The index
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
@@ -82,7 +82,7 @@ pub struct Args {
 ///
 /// # Errors
 /// An index that cannot be read or was made by another embedder; a source that no passage has.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let queries = queries(args)?;
     let control = interrupt::listen()?;
     let index = args.options().open(&control)?;

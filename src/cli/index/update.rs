@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// A file is changed if its size differs, or its time of change and its SHA-256. Only changed and new files are read, and
 /// only texts that no changed or deleted file held are embedded.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The index
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
@@ -33,7 +33,7 @@ pub struct Args {
 ///
 /// # Errors
 /// As [`IndexOptions::update`].
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let options = IndexOptions {
         dir: args.dir.clone(),
         corpus: args.paths.clone(),

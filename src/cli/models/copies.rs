@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 /// Print the cache folders and every copy of a model or an encoder in them
 #[derive(Debug, clap::Args)]
-pub struct WhereArgs {
+pub(crate) struct WhereArgs {
     /// One model; by default all on this machine
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
@@ -26,7 +26,7 @@ pub struct WhereArgs {
 ///
 /// From moot's own cache only, unless --hub is given.
 #[derive(Debug, clap::Args)]
-pub struct RmArgs {
+pub(crate) struct RmArgs {
     /// A short name of the catalog, or hf:org/repo (also with /file.gguf and @revision)
     #[arg(value_name = "NAME")]
     pub name: String,
@@ -59,7 +59,7 @@ struct ModelCopy {
 ///
 /// # Errors
 /// An unknown name.
-pub fn run_where(args: &WhereArgs) -> Result<()> {
+pub(crate) fn run_where(args: &WhereArgs) -> Result<()> {
     let options = offline()?;
     let names = match &args.name {
         Some(name) => vec![name.clone()],
@@ -114,7 +114,7 @@ struct Removed {
 ///
 /// # Errors
 /// The model is not on this machine, or only in the hub's cache and `--hub` is not given.
-pub fn run_rm(args: &RmArgs) -> Result<()> {
+pub(crate) fn run_rm(args: &RmArgs) -> Result<()> {
     let options = offline()?;
     let copies = source::copies(&args.name, &options)?;
     let (chosen, kept): (Vec<Copy>, Vec<Copy>) =

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 ///
 /// Never uses the network; for a model that is not on this machine, prints the catalog's figures.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// A short name of the catalog, a .gguf file, a model folder, or hf:org/repo (also with /file.gguf and @revision)
     #[arg(value_name = "NAME")]
     pub name: String,
@@ -73,7 +73,7 @@ struct Plan {
 ///
 /// # Errors
 /// An unknown name, an invalid file, more tokens than the model's context.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let options = offline()?;
     let catalog = Catalog::embedded();
     if catalog.has_encoder(&args.name) {

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 /// List the models with short names, and which are on this machine
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Only those on this machine
     #[arg(long)]
     pub here: bool,
@@ -65,7 +65,7 @@ struct Row {
 ///
 /// # Errors
 /// There is no cache folder.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let (options, memory) = (offline()?, Memory::here());
     let mut rows: Vec<Row> =
         Catalog::embedded().models.iter().map(|entry| row(entry, &options, memory)).collect::<Result<_>>()?;

@@ -1,11 +1,11 @@
 //! `moot models`: the catalog, and the copies on this machine.
 
-pub mod copies;
-pub mod info;
-pub mod list;
+pub(crate) mod copies;
+pub(crate) mod info;
+pub(crate) mod list;
 mod local;
-pub mod pull;
-pub mod verify;
+pub(crate) mod pull;
+pub(crate) mod verify;
 
 use crate::error::Result;
 
@@ -21,7 +21,7 @@ Examples:
 /// List, fetch, describe, find and remove models and encoders
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 }
@@ -40,7 +40,7 @@ enum Command {
 ///
 /// # Errors
 /// The subcommand's.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.command {
         Command::List(args) => list::run(args),
         Command::Pull(args) => pull::run(args),

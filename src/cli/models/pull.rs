@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// Fetch a model or an encoder and verify it; a broken download is resumed
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// A short name of the catalog, or hf:org/repo (also with /file.gguf and @revision)
     #[arg(value_name = "NAME")]
     pub name: String,
@@ -37,7 +37,7 @@ struct Pulled {
 ///
 /// # Errors
 /// No source has it, or its hash is wrong.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let options = Options { cache: source::default_cache()?, offline: args.offline };
     let mut shown = Shown::new(&args.name);
     let located = locate(&args.name, &options, &mut |progress| shown.show(&progress))?;

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 ///
 /// Elsewhere a hash is remembered with the size, times and inode of its file, so that it is computed once.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// A short name, a file, a folder or hf:org/repo; all models of the catalog that are here by default
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
@@ -36,7 +36,7 @@ struct Row {
 ///
 /// # Errors
 /// A name that is not known or not here; the first file that differs, after all were read.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let options = offline()?;
     let names = if args.names.is_empty() { local::names() } else { args.names.clone() };
     let (mut rows, mut wrong) = (Vec::new(), Vec::new());

@@ -26,7 +26,7 @@ Examples:
 /// in common is computed once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// A dataset file, as `moot run` reads it
     #[arg(value_name = "DATASET")]
     pub dataset: PathBuf,
@@ -79,7 +79,7 @@ pub struct Args {
 /// # Errors
 /// A name that no prompt of the method has, a variant that cannot be read or is given twice, a dataset that cannot be read; what
 /// ends a run.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let half = Half::named(&args.half)?;
     let control = interrupt::listen()?;
     let (options, role, files) = (options(args)?, args.role.clone(), args.variant.clone());

@@ -1,6 +1,6 @@
 //! `moot prompts`: lists the program's prompts, copies them out, and compares variants of one.
 
-pub mod compare;
+pub(crate) mod compare;
 
 use crate::cli::terminal::columns::{pad, width};
 use crate::cli::terminal::output;
@@ -21,7 +21,7 @@ Examples:
 /// List the prompts, copy them to a folder, or compare variants of one on a dataset
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 }
@@ -56,7 +56,7 @@ struct ExportArgs {
 ///
 /// # Errors
 /// An unknown method, a folder that cannot be written, errors of a comparison.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.command {
         Command::List(args) => output::print_lines(&list(&files(args.method.as_deref())?)),
         Command::Export(args) => export(&args.folder, &files(args.method.as_deref())?),

@@ -23,7 +23,7 @@ Examples:
 /// paper share the records of equal runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// The table or figure; without one, all are listed
     #[arg(value_name = "TABLE")]
     pub table: Option<String>,
@@ -83,7 +83,7 @@ pub struct Args {
 
 /// The output format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// What the table needs, then its numbers, for a terminal
     Terminal,
     /// A Markdown table

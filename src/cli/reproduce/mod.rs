@@ -3,7 +3,7 @@
 mod args;
 mod text;
 
-pub use args::{Args, Format};
+pub(crate) use args::{Args, Format};
 
 use crate::cli::terminal::runs::print_reports;
 use crate::cli::terminal::{interrupt, output, tell};
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// An unknown table, dataset or row; what ends a run.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let Some(name) = &args.table else { return output::print(&list()) };
     let table = PaperTable::named(name)?;
     if table.rows.is_empty() && args.output.is_some() {

@@ -144,7 +144,7 @@ impl Args {
 /// # Errors
 /// Arguments, a dataset, an output or a model that cannot be used; what ends a run; [`MootError::Unanswered`] where all is
 /// recorded, and some of it is an error.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let control = interrupt::listen()?;
     let plans = Plan::each(args.options()?, &control)?;
     let models: Vec<String> = plans.iter().map(|plan| plan.options().model.clone()).collect();

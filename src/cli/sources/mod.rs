@@ -20,7 +20,7 @@ Examples:
 /// Estimate how far each source can be trusted, or show an estimate
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 }
@@ -40,7 +40,7 @@ enum Command {
 ///
 /// # Errors
 /// A record or a file of weights that cannot be read; records in which no source answered; a file that cannot be written.
-pub fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.command {
         Command::Estimate(args) => estimate::run(args),
         Command::Merge(args) => estimate::merge(args),

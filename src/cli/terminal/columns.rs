@@ -3,7 +3,7 @@
 use crate::escape;
 use std::collections::BTreeSet;
 
-pub use crate::escape::line as printable;
+pub(crate) use crate::escape::line as printable;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Columns that `text` fills.
@@ -111,13 +111,13 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
 
 /// `text` padded with spaces to `columns`.
 #[must_use]
-pub fn pad(text: &str, columns: usize) -> String {
+pub(crate) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
 /// Rows as aligned columns, without trailing spaces.
 #[must_use]
-pub fn table(rows: &[Vec<String>]) -> String {
+pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| escape::cell(cell)).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max();

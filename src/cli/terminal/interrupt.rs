@@ -14,12 +14,12 @@ static CODE: AtomicU8 = AtomicU8::new(INTERRUPTED);
 
 /// The exit code of an interrupted program: 130 after Ctrl-C, 143 after SIGTERM.
 #[must_use]
-pub fn exit_code() -> u8 {
+pub(crate) fn exit_code() -> u8 {
     CODE.load(Ordering::Relaxed)
 }
 
 /// Lets a write beyond the limit of a file's size (`ulimit -f`) fail with an error. Called before another thread is started.
-pub fn keep_on_at_the_file_size_limit() {
+pub(crate) fn keep_on_at_the_file_size_limit() {
     #[cfg(unix)]
     {
         use nix::sys::signal::{SigSet, Signal};

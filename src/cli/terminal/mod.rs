@@ -1,7 +1,7 @@
 //! The terminal: lines and columns, standard output, progress on standard error, Ctrl-C.
 
 pub mod columns;
-pub mod interrupt;
+pub(crate) mod interrupt;
 pub(super) mod output;
 mod progress;
 pub(super) mod runs;

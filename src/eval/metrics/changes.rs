@@ -57,7 +57,7 @@ pub fn earlier<'a>(record: &'a QuestionRecord, call: &CallRecord) -> Option<&'a 
 
 /// Whether a reply answers otherwise than the one before. Free texts and fields are not compared.
 #[must_use]
-pub fn is_changed(before: &CallRecord, now: &CallRecord) -> bool {
+pub(crate) fn is_changed(before: &CallRecord, now: &CallRecord) -> bool {
     let differ = |a: &[String], b: &[String]| {
         let set = |answers: &[String]| Level::Scored.set(answers.iter().map(String::as_str));
         set(a) != set(b)

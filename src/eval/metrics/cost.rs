@@ -47,7 +47,7 @@ pub fn taken_over(record: &QuestionRecord) -> Option<f64> {
 
 /// Agents' answers that counted as unknown, because their document does not hold them.
 #[must_use]
-pub fn not_held(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn not_held(record: &QuestionRecord) -> Option<f64> {
     Some(record.calls.iter().filter(|call| call.not_held.is_some()).count() as f64)
 }
 

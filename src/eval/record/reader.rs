@@ -23,7 +23,7 @@ pub struct Journaled {
 }
 
 /// Calls by question id, in the order recorded: those of questions that are not finished, or that ended in an error.
-pub type Journal = HashMap<String, Vec<Journaled>>;
+pub(crate) type Journal = HashMap<String, Vec<Journaled>>;
 
 /// An open record; iterating gives its questions. One that was recorded with an error may come again later.
 ///

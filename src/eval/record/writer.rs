@@ -187,7 +187,7 @@ impl Writer {
 
     /// Says how many questions the run is going to append. The last of them is marked as such, so that a record which
     /// lost its end is not a finished run.
-    pub fn ends_after(&mut self, questions: usize) {
+    pub(crate) fn ends_after(&mut self, questions: usize) {
         self.left = Some(questions);
     }
 

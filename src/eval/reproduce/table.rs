@@ -229,7 +229,7 @@ impl Row {
 
     /// Its switches as typed.
     #[must_use]
-    pub fn typed_switches(&self) -> Typed {
+    pub(crate) fn typed_switches(&self) -> Typed {
         self.switches.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 

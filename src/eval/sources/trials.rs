@@ -10,7 +10,7 @@ const SEED: u64 = 0;
 
 /// A metric of every method at every x, a value a trial.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Trials {
+pub(crate) struct Trials {
     /// Methods, in the order of the table.
     pub methods: Vec<&'static str>,
     /// x, and for each method its values.
@@ -20,20 +20,20 @@ pub struct Trials {
 impl Trials {
     /// Without values.
     #[must_use]
-    pub fn new(methods: &[&'static str], at: &[f64]) -> Self {
+    pub(crate) fn new(methods: &[&'static str], at: &[f64]) -> Self {
         let rows = at.iter().map(|x| (*x, vec![Vec::new(); methods.len()])).collect();
         Self { methods: methods.to_vec(), rows }
     }
 
     /// The mean over trials, and its interval from a bootstrap over them; `None` without a value.
     #[must_use]
-    pub fn estimate(&self, row: usize, method: usize) -> Option<Estimate> {
+    pub(crate) fn estimate(&self, row: usize, method: usize) -> Option<Estimate> {
         stats::bootstrap(&self.rows[row].1[method], stats::RESAMPLES, SEED)
     }
 
     /// A table with a head: a row an x, a column a method.
     #[must_use]
-    pub fn cells(&self, x: &str) -> Vec<Vec<String>> {
+    pub(crate) fn cells(&self, x: &str) -> Vec<Vec<String>> {
         let mut cells = vec![[x].into_iter().chain(self.methods.iter().copied()).map(str::to_owned).collect()];
         for (row, (x, values)) in self.rows.iter().enumerate() {
             let cell = |method: usize| match self.estimate(row, method) {
@@ -48,7 +48,7 @@ impl Trials {
 
     /// A line a method.
     #[must_use]
-    pub fn chart(&self, x: &str, y: &str) -> Chart {
+    pub(crate) fn chart(&self, x: &str, y: &str) -> Chart {
         let points = |method: usize| -> Vec<Point> {
             let rows = self.rows.iter().enumerate();
             rows.filter_map(|(row, (x, _))| Some(Point { x: *x, y: self.estimate(row, method)? })).collect()
