@@ -32,13 +32,12 @@ qacc() {
   done
 }
 
-# All methods that answer from given documents, at their papers' settings where they have no preset `tuned`.
+# All other methods that answer from given documents, at their papers' settings, in one run: their calls share steps and
+# prefixes.
 others() {
-  local method
-  for method in self-reflection astute-rag majority-vote ra-rag verification drag source-isolated-arbitration \
-    self-consistency speculative-rag sure naive-rag mad closed-book; do
-    record ramdocs/$method ramdocs.jsonl --method $method
-  done
+  # shellcheck disable=SC2086 # several words
+  moot run ramdocs.jsonl $model -o ramdocs --method \
+    self-reflection,astute-rag,majority-vote,ra-rag,verification,drag,source-isolated-arbitration,self-consistency,speculative-rag,sure,naive-rag,mad,closed-book
 }
 
 option() { [[ $1 == every-answer ]] && echo --preset || echo --method; }
