@@ -10,7 +10,7 @@
 const RUNS: [usize; 3] = [4, 3, 2];
 
 /// Most draft tokens in a step.
-pub(super) const MOST: usize = 12;
+const MOST: usize = 12;
 
 /// Cost of reading the weights in a step, in rows: 3 to 4 on the CPUs measured, from 135 M to 1.5 B weights. So a draft
 /// token beside `rows` rows is worth its cost where it is right with a probability of `rows / (rows + 4)`.

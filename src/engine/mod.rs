@@ -30,6 +30,7 @@ pub use stats::Stats;
 
 use crate::error::{MootError, Result};
 use grammar::Grammars;
+use moot_models::memory::DRAFT_STATES;
 use moot_models::{Device, Model, Replays};
 use scheduler::Scheduler;
 use std::sync::mpsc::{Sender, channel};
@@ -77,7 +78,7 @@ fn states(options: &EngineOptions, rows: usize, state_bytes: usize) -> (usize, u
     let most = if options.share_prefixes { rows.saturating_mul(1 + COPIES) } else { rows };
     let room = (options.kv_memory / 2).checked_div(state_bytes).unwrap_or(0);
     // A quarter at most: a copy saves a whole prefix, a draft token one row of a step.
-    let drafts = if options.speculate { draft::MOST.min(room / 4) } else { 0 };
+    let drafts = if options.speculate { DRAFT_STATES.min(room / 4) } else { 0 };
     (most.min(room - drafts), drafts)
 }
 

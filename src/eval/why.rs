@@ -132,15 +132,18 @@ impl Whys<'_> {
         let jobs: Vec<Job<'_>> =
             olds.iter().flat_map(|&old| (0..documents(old)).map(move |number| (old, number))).collect();
         let (mut held, mut next) = (Vec::new(), 0_usize);
-        let hold = |job: &Job<'_>| self.without(job);
-        threads::in_order(&jobs, self.in_flight.max(1), hold, |one| {
-            held.push(one);
+        let mut take = |one: Option<Held>| {
+            held.extend(one);
             while let Some(old) = olds.get(next).filter(|old| held.len() >= documents(old)) {
                 next += 1;
                 known(Why::of(old, held.drain(..documents(old)).collect()))?;
             }
             Ok(())
-        })
+        };
+        // Questions without documents come before any debate is held.
+        take(None)?;
+        let hold = |job: &Job<'_>| self.without(job);
+        threads::in_order(&jobs, self.in_flight.max(1), hold, |one| take(Some(one)))
     }
 
     fn without(&self, &(old, number): &Job<'_>) -> Result<Held> {

@@ -79,7 +79,7 @@ impl Step {
                 outer: layer(&at("2.DenseReluDense.wo"), hidden, wide)?,
             })
         };
-        let output = output(loader, config);
+        let output = output(loader, config)?;
         let word = |id: u32| {
             let row = id as usize..id as usize + 1;
             loader.part(&output, row, [spec.vocab, hidden], Precision::F32, false)
@@ -156,9 +156,10 @@ fn is_scaled(config: &Config) -> Result<bool> {
     Ok(false)
 }
 
-/// The name of the output. Where transformers 5 wrote none, it is the embedding.
-fn output(loader: &Loader<'_>, config: &Config) -> String {
+/// The name of the output. Where transformers 5 wrote none, because the model ties both, it is the embedding.
+fn output(loader: &Loader<'_>, config: &Config) -> Result<String> {
     let own = loader.under("lm_head");
     let is_there = loader.weights.contains(&format!("{own}.weight"));
-    if config.has(SCALED) && !is_there { loader.under("shared") } else { own }
+    let is_tied = config.has(SCALED) && (!config.has("tie_word_embeddings") || config.flag("tie_word_embeddings")?);
+    Ok(if is_tied && !is_there { loader.under("shared") } else { own })
 }

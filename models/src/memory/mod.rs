@@ -34,6 +34,9 @@ const VOCABULARY_ENTRY: u64 = 1100;
 /// the libraries' documents, rounded up.
 const GPU_PROGRAM: u64 = 1 << 30;
 
+/// Recurrent states that are kept for draft tokens at most: as many as a step has for one sequence.
+pub const DRAFT_STATES: usize = 12;
+
 /// How much is to run at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
@@ -212,14 +215,18 @@ impl Footprint {
     }
 
     /// Bytes of the pages of `agents` sequences of `tokens` each that share nothing, in steps of `step_tokens`, and of
-    /// their recurrent states, which get at most half of the memory.
+    /// their recurrent states, which get at most half of the memory. A quarter of the states, at most [`DRAFT_STATES`], is
+    /// for draft tokens.
     #[must_use]
     pub fn kv_bytes(&self, agents: usize, tokens: usize, step_tokens: usize) -> u64 {
         let slots = (self.groups.pages(agents, tokens, step_tokens) as u64).saturating_mul(PAGE as u64);
         let pages = self.group_token_bytes.saturating_mul(slots);
         match self.state_bytes {
             0 => pages,
-            state => pages.max(state.saturating_mul(agents as u64)).saturating_mul(2),
+            state => {
+                let states = agents.saturating_add(DRAFT_STATES.min(agents / 3)) as u64;
+                pages.max(state.saturating_mul(states)).saturating_mul(2)
+            }
         }
     }
 

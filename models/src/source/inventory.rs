@@ -160,7 +160,8 @@ pub fn folder_bytes(folder: &Path) -> u64 {
 }
 
 /// Removes a copy from this program's cache or the hub's, and returns the bytes freed. In the hub's cache a file is kept
-/// if another revision uses it. Bytes that both caches share are freed with the second of them.
+/// if another revision uses it. Bytes that both caches
+/// share are freed with the second of them (elsewhere than on Unix they are counted with each).
 ///
 /// # Errors
 /// [`ModelError::NotAModel`] for a file outside the caches; [`ModelError::Io`].
@@ -181,8 +182,8 @@ pub fn remove(copy: &Copy) -> Result<u64> {
     }
 }
 
-/// Bytes that are freed when `file` is deleted: none if they have another name, as files have that a folder was assembled
-/// from.
+/// Bytes that are freed when `file` is deleted: on Unix none if they have another name, as files have that a folder was
+/// assembled from.
 fn freed_with(file: &Path) -> u64 {
     std::fs::metadata(file).ok().filter(|status| hard_links(status) < 2).map_or(0, |status| status.len())
 }

@@ -22,7 +22,7 @@ pub struct ConflictOptions {
     pub record: Option<PathBuf>,
     /// One of its questions: its number, its id, or part of its text.
     pub question: Option<String>,
-    /// Where no question is named, all of them are taken.
+    /// Of a record of several questions, none of which is named, all are taken.
     pub all: bool,
 }
 
@@ -39,9 +39,15 @@ impl ConflictOptions {
     /// Reads the documents and the record, for a workspace of `plan`.
     ///
     /// # Errors
-    /// A file or a record that cannot be read; nothing to compare with.
+    /// A file or a record that cannot be read; a text beside a record; an empty text; nothing to compare with.
     pub fn read(&self, plan: &Plan, control: &Control) -> Result<ConflictInput> {
         let searched = plan.options().corpus.is_given();
+        if self.record.is_some() && self.response.is_some() {
+            return Err(MootError::Usage("expected a text or --record, found both".into()));
+        }
+        if self.response.as_ref().is_some_and(|text| text.trim().is_empty()) {
+            return Err(MootError::Usage("expected a text to check, found an empty one".into()));
+        }
         if let Some(path) = &self.record {
             return self.of_record(path, searched, control);
         }
