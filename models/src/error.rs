@@ -149,12 +149,17 @@ pub enum ModelError {
         found: String,
     },
     /// No row of the architecture table matches.
-    #[error("{}: architecture {:?} is not supported (supported: {supported})", path.display(), shortened(.found))]
+    #[error(
+        "{}: architecture {:?} is not supported{} (supported: {supported})",
+        path.display(), shortened(.found), reason.map_or(String::new(), |reason| format!(": {reason}"))
+    )]
     UnknownArchitecture {
         /// The file that names it.
         path: PathBuf,
         /// The name found.
         found: String,
+        /// Why it is not read, where that is known.
+        reason: Option<&'static str>,
         /// The names that would do, comma-separated.
         supported: String,
     },
@@ -242,9 +247,11 @@ impl ModelError {
             Self::Format { .. } | Self::Checksum { .. } | Self::NotFinite { .. } => {
                 Some("the file may be cut short or damaged: delete it and fetch it again".into())
             }
-            Self::UnknownArchitecture { .. } => {
-                Some("take a model of a supported family: `moot models list` names some".into())
-            }
+            Self::UnknownArchitecture { .. } => Some(
+                "take a model of a supported family: `moot models list` names some, and docs/limits.md lists what is not \
+                 read"
+                    .into(),
+            ),
             Self::UnknownModel { encoder: true, .. } => {
                 Some("give an encoder's folder, hf:org/repo, or one of the encoders of `moot models list`".into())
             }

@@ -1,5 +1,6 @@
 //! The pages of the documentation: lines of a readable width, and links whose targets exist.
 
+use moot_models::arch::{NOT_READ, NotRead};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -179,6 +180,25 @@ fn the_table_of_architectures_names_every_tiny_model() {
         }
     }
     assert!(left.is_empty(), "not in the table: {left:?}");
+}
+
+/// A column of the table of architectures that are refused with a reason.
+fn not_read(cell: fn(&NotRead) -> String) -> Vec<String> {
+    NOT_READ.iter().map(cell).collect()
+}
+
+/// Names as code.
+fn code(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn the_table_of_what_is_not_read_is_the_programs() {
+    let page = include_str!("../../docs/limits.md");
+    assert_eq!(column(page, "not read"), not_read(|row| row.models.to_owned()));
+    assert_eq!(column(page, "GGUF"), not_read(|row| code(row.gguf)));
+    assert_eq!(column(page, "config.json"), not_read(|row| code(row.model_types)));
+    assert_eq!(column(page, "reason"), not_read(|row| row.reason.to_owned()));
 }
 
 #[test]

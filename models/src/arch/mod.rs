@@ -16,6 +16,7 @@ mod llama;
 mod ministral3;
 mod mistral;
 pub mod names;
+mod not_read;
 mod olmo2;
 mod olmo3;
 mod phi3;
@@ -31,6 +32,7 @@ pub mod tensors;
 
 use check::check;
 pub use config::Config;
+pub use not_read::{NOT_READ, NotRead};
 pub use row::Arch;
 
 use crate::error::{ModelError, Result};
@@ -184,7 +186,7 @@ fn of_config(config: &Config) -> Result<DecoderSpec> {
     let row = |name: &str| ARCHS.iter().find(|arch| arch.model_type == name);
     let with_images = WITH_IMAGES.iter().map(|(name, texts)| (*name, (None, *texts)));
     let rows = ARCHS.iter().map(|arch| (arch.model_type, (Some(arch), NONE))).chain(with_images);
-    let (arch, texts): (Option<&Arch>, Texts) = find(config.path(), config.str("model_type")?, rows)?;
+    let (arch, texts): (Option<&Arch>, Texts) = find(config.path(), config.str("model_type")?, rows.clone())?;
     if let Some(arch) = arch {
         return (arch.from_config)(config);
     }
@@ -192,6 +194,9 @@ fn of_config(config: &Config) -> Result<DecoderSpec> {
     let said = text.optional_str("model_type")?;
     let of = texts.iter().find(|(name, _)| said.is_none_or(|said| said == *name));
     let Some(arch) = of.and_then(|(_, of)| row(of)) else {
+        if let Some(said) = said.filter(|said| not_read::reason(said).is_some()) {
+            return Err(not_read::refusal(config.path(), said, rows.map(|(name, _)| name)));
+        }
         let expected = texts.iter().map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(" or ");
         return Err(text.wrong("model_type", &expected));
     };
@@ -206,7 +211,7 @@ fn of_config(config: &Config) -> Result<DecoderSpec> {
 fn of_gguf(gguf: &Gguf, weights: &Weights) -> Result<DecoderSpec> {
     let metadata = gguf.metadata();
     let rows = ARCHS.iter().filter_map(|arch| Some((arch.name, arch.from_gguf?)));
-    let mut spec = find(metadata.path(), metadata.str("general.architecture")?, rows)?(metadata)?;
+    let mut spec = find(metadata.path(), not_read::of_gguf(metadata)?, rows)?(metadata)?;
     let has = |tensor| weights.contains(&Naming::Gguf.name(Name::Block(0, tensor)));
     // Elsewhere a bias is a tensor that nothing uses.
     if spec.values == Values::Projected && has(BlockTensor::QueryBias) {
@@ -226,13 +231,8 @@ fn of_gguf(gguf: &Gguf, weights: &Weights) -> Result<DecoderSpec> {
 
 fn find<T>(path: &Path, found: &str, rows: impl Iterator<Item = (&'static str, T)> + Clone) -> Result<T> {
     let known = rows.clone().map(|(name, _)| name);
-    let supported = || known.collect::<Vec<_>>().join(", ");
     let mut rows = rows;
-    rows.find(|(name, _)| *name == found).map(|(_, row)| row).ok_or_else(|| ModelError::UnknownArchitecture {
-        path: path.to_owned(),
-        found: found.chars().take(60).collect(),
-        supported: supported(),
-    })
+    rows.find(|(name, _)| *name == found).map(|(_, row)| row).ok_or_else(|| not_read::refusal(path, found, known))
 }
 
 /// Every tensor of `spec` is there in its shape, and no other is there: one that is left over (a bias, another norm,

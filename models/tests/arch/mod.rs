@@ -4,6 +4,7 @@ mod gemma4;
 mod images;
 mod lfm2;
 mod norms_and_scales;
+mod not_read;
 mod rotations;
 
 use moot_models::arch::names::{BlockTensor, Inner, Name, Naming};

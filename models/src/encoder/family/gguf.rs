@@ -39,6 +39,7 @@ pub(in crate::encoder) fn spec(weights: &Weights, metadata: &Metadata) -> Result
         return Err(ModelError::UnknownArchitecture {
             path: metadata.path().to_owned(),
             found: found.to_owned(),
+            reason: None,
             supported: "bert as a GGUF file; others as the folder of safetensors".into(),
         });
     }

@@ -304,6 +304,7 @@ pub(in crate::encoder) fn spec(config: &Config) -> Result<(&'static Family, Enco
     let family = FAMILIES.iter().find(|family| family.name == name).ok_or_else(|| ModelError::UnknownArchitecture {
         path: config.path().to_owned(),
         found: name.to_owned(),
+        reason: None,
         supported: format!("{}; as embedder also {}; as reranker also qwen3", known(), DECODERS.join(", ")),
     })?;
     Ok((family, (family.spec)(config)?))
