@@ -66,8 +66,13 @@ fn every_alias_is_listed_here_and_in_the_docs() {
     let named = ["embedder", "reranker", "classifier"].map(of).concat();
     assert_eq!(named.len(), encoders);
     let table = done(&moot(folder.path(), "models list"));
-    // Two tables with a heading each, and a blank line between them.
-    assert_eq!(table.lines().count(), names.len() + 1 + 1 + encoders + 1);
+    // Two tables with a heading each, the meaning of the mark, and a blank line.
+    assert_eq!(table.lines().count(), names.len() + 1 + 1 + 1 + encoders + 1);
+    let marked = |name: &str| table.lines().any(|line| line.starts_with(&format!("{name} ")) && line.contains('*'));
+    for entry in Catalog::embedded().models {
+        assert_eq!(marked(&entry.alias), entry.shape_from.is_checked(), "{table}");
+    }
+    assert!(marked("smollm2-135m") && !marked("gpt-oss-20b") && table.contains("\n* shape checked"), "{table}");
     for name in named {
         assert!(table.lines().any(|line| line.starts_with(&format!("{name} "))), "{name}: {table}");
     }
@@ -87,6 +92,7 @@ fn every_alias_has_a_plan_without_a_network() {
         assert_eq!(info["architecture"], entry.shape.model_type);
         assert_eq!(info["context"], entry.shape.max_position_embeddings);
         assert_eq!(info["licence"], entry.licence);
+        assert_eq!(info["shape_from"], serde_json::to_value(entry.shape_from).unwrap());
         let (kv, shape) = (info["memory"]["kv"].as_u64().unwrap(), entry.shape);
         let of_layer = 8 * 2048 * 2 * 2 * shape.num_key_value_heads * shape.head_dim();
         let all = of_layer * shape.num_hidden_layers;
@@ -107,6 +113,7 @@ fn every_alias_has_a_plan_without_a_network() {
     }
     let told = done(&moot(folder.path(), "models info llama-3.3-70b"));
     assert!(told.contains("the catalog's plan") && told.contains("keys and values"), "{told}");
+    assert!(told.contains("\nshape ") && told.contains("  not checked against the model's files\n"), "{told}");
 }
 
 #[test]
@@ -116,6 +123,7 @@ fn info_is_read_from_the_file() {
     let info = json(&moot(folder.path(), "models info tiny.gguf --agents 3 --tokens 100 --json"));
     assert_eq!((info["here"].as_bool(), info["architecture"].as_str()), (Some(true), Some("llama")));
     assert_eq!(info["sha256"].as_str().unwrap().len(), 64);
+    assert!(info["shape_from"].is_null());
     assert!(info["file_bytes"].as_u64().unwrap() == fs::metadata(TINY).unwrap().len());
     assert!(info["tokenizer"].as_str().unwrap().contains("tokens"));
     assert_eq!(info["memory"]["fits"], true);

@@ -2,7 +2,7 @@
 
 use super::address::HubAddress;
 use super::encoders::EncoderEntry;
-use super::shape::Shape;
+use super::shape::{Shape, ShapeFrom};
 use crate::error::{ModelError, Result};
 use crate::weights::held_type;
 use candle_core::quantized::GgmlDType;
@@ -42,6 +42,9 @@ pub struct CatalogEntry {
     pub sha256: Option<String>,
     /// Fields of its config.json.
     pub shape: Shape,
+    /// What these were compared with or taken from.
+    #[serde(default)]
+    pub shape_from: ShapeFrom,
     /// Repositories on the hub, in order of preference.
     #[serde(default)]
     pub hub: Vec<HubAddress>,

@@ -34,7 +34,7 @@ pub use located::{Located, SourceUsed};
 pub use name::Name;
 pub use options::{Options, default_cache, offline_by_environment};
 pub use reach::{Reached, hub as reach_hub, sources};
-pub use shape::{RopeScaling, Shape};
+pub use shape::{RopeScaling, Shape, ShapeFrom};
 pub use verify::{Known, Verified, verify};
 
 use crate::error::{ModelError, Result};

@@ -158,6 +158,40 @@ pub struct RopeScaling {
     pub truncate: Option<bool>,
 }
 
+/// What a row's [`Shape`] was compared with or taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ShapeFrom {
+    /// Not recorded, and no file of the model was read.
+    #[default]
+    Unchecked,
+    /// The model's card, listings of its files, other programs' tables or defaults.
+    Description,
+    /// The model's config.json.
+    Config,
+    /// The model's GGUF file.
+    Gguf,
+}
+
+impl ShapeFrom {
+    /// Whether it is a file of the model itself.
+    #[must_use]
+    pub fn is_checked(self) -> bool {
+        matches!(self, Self::Config | Self::Gguf)
+    }
+
+    /// A description, one line.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Unchecked => "not checked against the model's files",
+            Self::Description => "from model cards, listings or other programs; not checked against the model's files",
+            Self::Config => "that of the model's config.json",
+            Self::Gguf => "that of the model's GGUF file",
+        }
+    }
+}
+
 impl Shape {
     /// As a config.json.
     #[must_use]
@@ -195,5 +229,48 @@ impl Shape {
         ];
         let zero = sizes.into_iter().find(|(_, size)| *size == 0).map(|(field, _)| field);
         zero.or_else(|| (!heads.0.is_multiple_of(heads.1)).then_some("shape.num_key_value_heads"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ShapeFrom;
+    use crate::source::Catalog;
+
+    /// Families of which no file was read.
+    const DESCRIBED: [&str; 13] = [
+        "qwen3-30b-a3b",
+        "qwen3.5-",
+        "qwen3.6-",
+        "qwen3.8-",
+        "gpt-oss-",
+        "ministral-",
+        "devstral-",
+        "gemma-",
+        "smollm3-",
+        "olmo-",
+        "granite-",
+        "glm-",
+        "lfm2",
+    ];
+
+    /// A mark is a claim: one that changes in the catalog changes here.
+    #[test]
+    fn every_row_says_where_its_shape_is_from() {
+        let catalog = Catalog::embedded();
+        let of = |from: ShapeFrom| -> Vec<&str> {
+            let rows = catalog.models.iter().filter(|row| row.shape_from == from);
+            rows.map(|row| row.alias.as_str()).collect()
+        };
+        let read = ["smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "gemma-3-270m-base"];
+        assert_eq!(of(ShapeFrom::Gguf), read);
+        assert_eq!(of(ShapeFrom::Config), ["qwen2.5-1.5b", "qwen2.5-7b", "llama-3.1-8b"]);
+        for row in &catalog.models {
+            let described = DESCRIBED.iter().any(|name| row.alias.starts_with(name));
+            let expected = described && !read.contains(&row.alias.as_str());
+            assert_eq!(row.shape_from == ShapeFrom::Description, expected, "{}", row.alias);
+            // The file that was read is the catalog's.
+            assert!(row.shape_from != ShapeFrom::Gguf || row.sha256.is_some(), "{}", row.alias);
+        }
     }
 }

@@ -66,6 +66,7 @@ fn a_catalog_row_that_cannot_be_right_is_named() {
         .replace('S', &"0".repeat(64));
     let catalog = parse(&row).unwrap();
     assert_eq!((catalog.models[0].file(), catalog.models[0].hub[0].revision.as_str()), (Some("a.gguf"), "main"));
+    assert_eq!(catalog.models[0].shape_from, ShapeFrom::Unchecked);
     assert_eq!(parse(&row.replace("Q8_0", "Q4_K_M")).unwrap().models[0].storage(), GgmlDType::Q4K);
     for quant in ["IQ4_NL", "IQ4_XS", "MXFP4"] {
         let planned = &parse(&row.replace("Q8_0", quant)).unwrap().models[0];
@@ -74,6 +75,7 @@ fn a_catalog_row_that_cannot_be_right_is_named() {
     let cases = [
         (row.replace("size=1\n", "size=1\ncolour=2\n"), "colour"),
         (row.replace("licence='MIT'\n", ""), "licence"),
+        (row.replace("size=1\n", "size=1\nshape_from='rumour'\n"), "rumour"),
         (row.replace("Q8_0", "Q9_K_M"), "model a: quant"),
         (row.replace("\nsize=1", "\nsize=0"), "model a: size"),
         (row.replace("\nsize=1", ""), "model a: wheels"),

@@ -10,7 +10,7 @@ use crate::memory::{self, Memory};
 use crate::units::{compact, readable};
 use moot_models::arch;
 use moot_models::memory::{Footprint, Needed, StoredType};
-use moot_models::source::{self, Catalog, CatalogEntry, Copy, Options};
+use moot_models::source::{self, Catalog, CatalogEntry, Copy, Options, ShapeFrom};
 use moot_models::weights::Weights;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -44,6 +44,8 @@ struct Info {
     /// Where it is, or where it can be fetched.
     sources: Vec<String>,
     architecture: String,
+    /// What the catalog's shape was compared with or taken from; `None` if the figures are the file's.
+    shape_from: Option<ShapeFrom>,
     parameters: u64,
     types: Vec<StoredType>,
     file_bytes: u64,
@@ -115,6 +117,7 @@ fn here(args: &Args, copy: &Copy, entry: Option<&CatalogEntry>, options: &Option
         path: Some(copy.path.clone()),
         sources: vec![copy.source.to_string()],
         architecture: spec.architecture.to_owned(),
+        shape_from: None,
         memory: plan(args, &footprint),
         parameters: footprint.parameters(),
         types: footprint.types,
@@ -137,6 +140,7 @@ fn planned(args: &Args, entry: &CatalogEntry) -> Info {
         path: None,
         sources: hubs.chain(wheels).collect(),
         architecture: entry.shape.model_type.clone(),
+        shape_from: Some(entry.shape_from),
         memory: plan(args, &footprint),
         parameters: footprint.parameters(),
         file_bytes: entry.size.unwrap_or_else(|| footprint.stored_bytes()),
@@ -195,6 +199,9 @@ fn text(info: &Info) -> String {
         row(if i == 0 { "from" } else { "" }, source.clone());
     }
     row("architecture", info.architecture.clone());
+    if let Some(from) = info.shape_from {
+        row("shape", from.about().to_owned());
+    }
     row("weights", format!("{} ({})", compact(info.parameters), info.parameters));
     for (i, stored) in info.types.iter().enumerate() {
         let StoredType { name, tensors, weights, bytes, held_as } = stored;

@@ -8,8 +8,12 @@ use crate::memory::Memory;
 use crate::units::{compact, readable};
 use crate::workspace::models::fits;
 use moot_models::memory::Footprint;
-use moot_models::source::{self, Catalog, CatalogEntry, EncoderEntry, Options, Task};
+use moot_models::source::{self, Catalog, CatalogEntry, EncoderEntry, Options, ShapeFrom, Task};
 use serde::Serialize;
+
+/// The meaning of the mark behind the weights.
+const LEGEND: &str =
+    "* shape checked against a file of the model; `moot models info NAME` says where the others are from\n";
 
 /// List the models with short names, and which are on this machine
 #[derive(Debug, clap::Args)]
@@ -54,6 +58,8 @@ struct Row {
     /// Whether `bytes` is an estimate.
     estimated: bool,
     context: usize,
+    /// What the shape was compared with or taken from.
+    shape_from: ShapeFrom,
     /// Whether a debate of eight agents with 2,048 tokens each fits into the free memory.
     fits: bool,
     licence: String,
@@ -79,7 +85,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let head = ["name", "weights", "quant", "file", "context", "fits", "licence", "here"].map(str::to_owned).to_vec();
     let lines: Vec<Vec<String>> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
-    output::print(&table(&lines))?;
+    let legend = if rows.iter().any(|row| row.shape_from.is_checked()) { LEGEND } else { "" };
+    output::print(&format!("{}{legend}", table(&lines)))?;
     if encoders.is_empty() {
         return Ok(());
     }
@@ -115,6 +122,7 @@ fn row(entry: &CatalogEntry, options: &Options, memory: Memory) -> Result<Row> {
         bytes: known.unwrap_or_else(|| footprint.stored_bytes()),
         estimated: known.is_none(),
         context: entry.shape.max_position_embeddings,
+        shape_from: entry.shape_from,
         fits: fits(entry, memory),
         licence: entry.licence.clone(),
         here: copy.map(|copy| place(&copy.source)),
@@ -123,9 +131,10 @@ fn row(entry: &CatalogEntry, options: &Options, memory: Memory) -> Result<Row> {
 
 fn cells(row: &Row) -> Vec<String> {
     let about = if row.estimated { "about " } else { "" };
+    let mark = if row.shape_from.is_checked() { "*" } else { "" };
     vec![
         row.name.clone(),
-        compact(row.parameters),
+        format!("{}{mark}", compact(row.parameters)),
         row.quant.clone(),
         format!("{about}{}", readable(row.bytes)),
         row.context.to_string(),
