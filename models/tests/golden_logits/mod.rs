@@ -2,6 +2,7 @@
 //! greedy continuation. The reference numbers and the scripts that made them lie in `tests/golden/`.
 
 mod architectures;
+mod continuations;
 mod experts;
 mod gemma4;
 mod images;
