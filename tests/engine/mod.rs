@@ -4,6 +4,7 @@
 mod budget;
 mod conflict;
 mod ending;
+mod experts;
 mod grammar;
 mod invariance;
 mod lifetime;
