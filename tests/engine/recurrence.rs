@@ -1,6 +1,7 @@
 //! A model with recurrent states: a prefix is computed once where a copy of the state was kept, and a request has the
 //! same bits wherever it began.
 
+use super::experts::{Q8_0, model as model_with, qwen35moe};
 use super::{CHANCE, VOCAB, bits, done, greedy, one, words};
 use candle_core::quantized::GgmlDType;
 use moot::engine::{Engine, EngineOptions, Request};
@@ -8,11 +9,13 @@ use moot::generation::{Grammar, Sampling};
 use moot_models::arch::{Config, spec_of_config};
 use moot_models::memory::Footprint;
 use moot_models::weights::{RandomOptions, Weights};
-use moot_models::{DecoderSpec, LoadOptions, Model};
+use moot_models::{DecoderSpec, LoadOptions, Model, Recipe};
 use serde_json::json;
 use std::path::Path;
 
 const PREFIX: usize = 48;
+/// More than one step of 64 tokens.
+const DOCUMENT: usize = 160;
 
 const RANDOM: RandomOptions = RandomOptions { seed: 3, storage: GgmlDType::Q8_0 };
 
@@ -41,6 +44,11 @@ fn convolving() -> Model {
     });
     let spec = spec_of_config(&Config::of(Path::new("test"), config).unwrap()).unwrap();
     Model::random(&spec, RANDOM, &LoadOptions::default()).unwrap()
+}
+
+/// Random weights: two recurrent layers of three, experts in all.
+fn with_experts() -> Model {
+    model_with(qwen35moe, Q8_0, Recipe::default())
 }
 
 /// With memory for at least `states` states (but no more than rows can use) and `pages` pages.
@@ -109,6 +117,29 @@ fn siblings_compute_a_prefix_of_short_convolutions_once() {
         assert_eq!((stats.prefilled, stats.states_reused), (PREFIX + 6 * 5, 5), "steps of {step_tokens}");
         for (reply, expected) in replies.iter().zip(&bits_alone) {
             assert_eq!(&bits(reply), expected, "steps of {step_tokens}");
+        }
+    }
+}
+
+/// Eight readers of one document, of which seven begin from the state behind it.
+#[test]
+fn eight_requests_compute_their_document_once() {
+    let readers = || (0..8).map(|number| sibling(DOCUMENT, number, 7)).collect::<Vec<_>>();
+    let kinds: [(&str, fn() -> Model); 2] = [("dense", model), ("with experts", with_experts)];
+    for (name, make) in kinds {
+        let unshared = EngineOptions { share_prefixes: false, speculate: false, ..options(1, 4096) };
+        let alone = engine_of(make(), (1, 64), unshared);
+        let bits_alone: Vec<_> = readers().into_iter().map(|request| bits(&one(&alone, request))).collect();
+        assert_eq!(alone.stats().prefilled, 8 * (DOCUMENT + 7), "{name}");
+        for step_tokens in [64, 512] {
+            let engine = engine_of(make(), (48, 256), options(64, step_tokens));
+            let replies = done(&engine, readers());
+            let stats = engine.stats();
+            assert_eq!((stats.prefilled, stats.states_reused), (DOCUMENT + 8 * 7, 7), "{name}, steps of {step_tokens}");
+            for (number, (reply, expected)) in replies.iter().zip(&bits_alone).enumerate() {
+                assert_eq!(&bits(reply), expected, "{name}, {number}, steps of {step_tokens}");
+                assert_eq!(reply.usage.reused, if number == 0 { 0 } else { DOCUMENT }, "{name}, {number}");
+            }
         }
     }
 }
