@@ -2,6 +2,8 @@
 //!
 //! The damage is drawn from a seed, so that a failure names the one file that brings it back.
 
+mod architectures;
+mod gguf;
 mod templates;
 
 use moot_models::{LoadOptions, Model, ModelError};
