@@ -13,29 +13,63 @@ use std::path::{Path, PathBuf};
 
 /// The model of a command whose output a user reads. With `asks`, the user may be asked, at a terminal and with a network.
 pub(super) fn model(args: &ModelArgs, asks: bool) -> String {
-    let file = default_cache().map(|cache| cache.join("told/model")).ok();
-    let offline = args.runtime.offline || offline_by_environment().is_some();
-    if let Some(name) = &args.model {
-        if let (AUTO, Some(file), Some(offer)) = (&name[..], &file, best(Memory::here(), offline)) {
-            remember(file, offer.name);
+    Surroundings {
+        file: default_cache().map(|cache| cache.join("told/model")).ok(),
+        offline: args.runtime.offline || offline_by_environment().is_some(),
+        terminal: io::stdin().is_terminal() && io::stderr().is_terminal() && io::stdout().is_terminal(),
+        offer: &|offline| best(Memory::here(), offline),
+        reaches_hub: &|| reach_hub().outcome.is_ok(),
+        ask: &|offer| ask(offer, &mut io::stdin().lock(), &mut io::stderr()).ok().flatten(),
+    }
+    .choose(args.model.as_deref(), asks)
+}
+
+/// What the choice depends on besides the arguments.
+struct Surroundings<'a> {
+    /// The file of the choice; `None` without a cache folder.
+    file: Option<PathBuf>,
+    /// Whether the network may not be used.
+    offline: bool,
+    /// Whether a user can read the question and type.
+    terminal: bool,
+    /// The model to offer; without a network, of those on this machine.
+    offer: &'a dyn Fn(bool) -> Option<Offer>,
+    /// Whether a model can be fetched now.
+    reaches_hub: &'a dyn Fn() -> bool,
+    /// Asks the user; `None` where nothing was chosen.
+    ask: &'a dyn Fn(&Offer) -> Option<&'static str>,
+}
+
+impl Surroundings<'_> {
+    /// The model `named`; else the choice in the file; else, with `asks`, the user's choice where one can be made; else the
+    /// default.
+    fn choose(&self, named: Option<&str>, asks: bool) -> String {
+        if let Some(name) = named {
+            if name == AUTO
+                && let (Some(file), Some(offer)) = (&self.file, (self.offer)(self.offline))
+            {
+                remember(file, offer.name);
+            }
+            return name.to_owned();
         }
-        return name.clone();
-    }
-    if let Some(name) = file.as_deref().and_then(remembered) {
-        if name != DEFAULT_MODEL {
-            tell(&format!("model {name}, as chosen before; --model takes another"));
+        if let Some(name) = self.file.as_deref().and_then(remembered) {
+            if name != DEFAULT_MODEL {
+                tell(&format!("model {name}, as chosen before; --model takes another"));
+            }
+            return name;
         }
-        return name;
+        if asks
+            && self.terminal
+            && !self.offline
+            && let (Some(file), Some(offer)) = (&self.file, (self.offer)(false))
+            && (offer.here || (self.reaches_hub)())
+            && let Some(name) = (self.ask)(&offer)
+        {
+            remember(file, name);
+            return name.to_owned();
+        }
+        DEFAULT_MODEL.to_owned()
     }
-    let person = io::stdin().is_terminal() && io::stderr().is_terminal() && io::stdout().is_terminal();
-    if let (true, Some(file), Some(offer)) = (asks && person && !offline, &file, best(Memory::here(), false))
-        && (offer.here || reach_hub().outcome.is_ok())
-        && let Ok(Some(name)) = ask(&offer, &mut io::stdin().lock(), &mut io::stderr())
-    {
-        remember(file, name);
-        return name.to_owned();
-    }
-    DEFAULT_MODEL.to_owned()
 }
 
 /// The choice; `None` where nothing was chosen.
@@ -94,6 +128,7 @@ fn remember(file: &PathBuf, name: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
 
     fn offer() -> Offer {
         Offer { name: "qwen3-4b", licence: "Apache-2.0".into(), bytes: 2_500_000_000, here: false, slower: 2.3 }
@@ -140,5 +175,53 @@ mod tests {
         }
         std::fs::write(&file, "/etc/passwd\n").unwrap();
         assert_eq!(remembered(&file), None);
+    }
+    /// The model chosen and how often the user was asked, who takes the offer. `asks`, a terminal, no network wanted, a hub.
+    fn chosen(file: &Path, [asks, terminal, offline, hub]: [bool; 4], named: Option<&str>) -> (String, usize) {
+        let asked = Cell::new(0);
+        let surroundings = Surroundings {
+            file: Some(file.to_owned()),
+            offline,
+            terminal,
+            offer: &|offline| (!offline).then(offer),
+            reaches_hub: &|| hub,
+            ask: &|offer| {
+                asked.set(asked.get() + 1);
+                Some(offer.name)
+            },
+        };
+        (surroundings.choose(named, asks), asked.get())
+    }
+
+    const AT_A_TERMINAL: [bool; 4] = [true, true, false, true];
+
+    #[test]
+    fn nothing_is_asked_for_json_in_a_pipe_offline_or_without_a_hub() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("told/model");
+        for index in 0..4 {
+            let mut surroundings = AT_A_TERMINAL;
+            surroundings[index] = !surroundings[index];
+            assert_eq!(chosen(&file, surroundings, None), (DEFAULT_MODEL.to_owned(), 0), "{index}");
+            assert!(!file.exists(), "{index}");
+        }
+        assert_eq!(chosen(&file, AT_A_TERMINAL, None), ("qwen3-4b".to_owned(), 1));
+        for surroundings in [AT_A_TERMINAL, [false, false, true, false]] {
+            assert_eq!(chosen(&file, surroundings, None), ("qwen3-4b".to_owned(), 0), "this is asked once");
+        }
+    }
+
+    #[test]
+    fn the_answer_of_auto_is_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("told/model");
+        // No model is offered offline here, and a named one is no choice.
+        assert_eq!(chosen(&file, [true, false, true, false], Some(AUTO)), (AUTO.to_owned(), 0));
+        assert_eq!(chosen(&file, AT_A_TERMINAL, Some("smollm2-135m")), ("smollm2-135m".to_owned(), 0));
+        assert_eq!(remembered(&file), None);
+        assert_eq!(chosen(&file, [true, false, false, false], Some(AUTO)), (AUTO.to_owned(), 0));
+        assert_eq!(remembered(&file).as_deref(), Some("qwen3-4b"));
+        assert_eq!(chosen(&file, AT_A_TERMINAL, Some("smollm2-135m")), ("smollm2-135m".to_owned(), 0));
+        assert_eq!(chosen(&file, AT_A_TERMINAL, None), ("qwen3-4b".to_owned(), 0));
     }
 }

@@ -2,6 +2,7 @@
 
 mod again;
 mod bad_input;
+mod choice;
 mod conflict;
 mod conflict_correct;
 mod conflict_docs;
