@@ -162,7 +162,9 @@ fn files_that_are_cut_short_are_refused() {
 fn tensors_of_another_shape_are_refused() {
     for name in FIXTURES {
         let sound = sound(name);
-        for entry in &sound.tensors {
+        // The block of Qwen3.5 that predicts a second token is not read.
+        let is_read = |tensor: &str| !(name.starts_with("qwen35") && tensor.starts_with("blk.5."));
+        for entry in sound.tensors.iter().filter(|entry| is_read(&entry.name)) {
             let mut narrower = entry.dims.clone();
             narrower[0] = if narrower[0] == 1 { 2 } else { narrower[0] / 2 };
             let mut shapes = vec![narrower];
