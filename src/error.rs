@@ -290,9 +290,7 @@ fn models_like(found: &str) -> Option<String> {
     let most = models.iter().map(|model| shared(&model.alias)).max().filter(|&most| most >= 3)?;
     let near = models.iter().map(|model| model.alias.as_str()).filter(|alias| shared(alias) == most);
     let near = near.take(3).collect::<Vec<_>>().join(", ");
-    Some(format!(
-        "take another model, such as {near}; `moot models list` has more, and docs/limits.md lists what is not read"
-    ))
+    Some(format!("take another model, such as {near}; `moot models list` has more"))
 }
 
 fn address_hint(typed: &str) -> String {
@@ -335,7 +333,6 @@ mod tests {
         assert!(hint("qwen3_next").contains("such as qwen3-0.6b, qwen3-1.7b, qwen3-4b;"), "{}", hint("qwen3_next"));
         assert!(hint("glm4_moe").contains("glm-4-9b") && hint("Llama4").contains("llama-"));
         assert!(hint("nemotron_h").starts_with("take a model of a supported family") && !hint("").contains('\n'));
-        assert!(["qwen3_next", "nemotron_h"].iter().all(|found| hint(found).contains("docs/limits.md")));
     }
 
     #[test]

@@ -247,11 +247,9 @@ impl ModelError {
             Self::Format { .. } | Self::Checksum { .. } | Self::NotFinite { .. } => {
                 Some("the file may be cut short or damaged: delete it and fetch it again".into())
             }
-            Self::UnknownArchitecture { .. } => Some(
-                "take a model of a supported family: `moot models list` names some, and docs/limits.md lists what is not \
-                 read"
-                    .into(),
-            ),
+            Self::UnknownArchitecture { .. } => {
+                Some("take a model of a supported family: `moot models list` names some".into())
+            }
             Self::UnknownModel { encoder: true, .. } => {
                 Some("give an encoder's folder, hf:org/repo, or one of the encoders of `moot models list`".into())
             }

@@ -176,14 +176,21 @@ mod tests {
         std::fs::write(&file, "/etc/passwd\n").unwrap();
         assert_eq!(remembered(&file), None);
     }
-    /// The model chosen and how often the user was asked, who takes the offer. `asks`, a terminal, no network wanted, a hub.
-    fn chosen(file: &Path, [asks, terminal, offline, hub]: [bool; 4], named: Option<&str>) -> (String, usize) {
-        let asked = Cell::new(0);
+
+    /// The choice of a user who accepts the offer, and the number of questions. The flags: `asks`, a terminal, `--offline`, a
+    /// hub in reach.
+    fn chosen(file: &Path, flags: [bool; 4], named: Option<&str>) -> (String, usize) {
+        chosen_of(file, flags, named, false)
+    }
+
+    /// As [`chosen`]; with `here` the offered model is on this machine.
+    fn chosen_of(file: &Path, flags: [bool; 4], named: Option<&str>, here: bool) -> (String, usize) {
+        let ([asks, terminal, offline, hub], asked) = (flags, Cell::new(0));
         let surroundings = Surroundings {
             file: Some(file.to_owned()),
             offline,
             terminal,
-            offer: &|offline| (!offline).then(offer),
+            offer: &|offline| (!offline).then(|| Offer { here, ..offer() }),
             reaches_hub: &|| hub,
             ask: &|offer| {
                 asked.set(asked.get() + 1);
@@ -205,6 +212,9 @@ mod tests {
             assert_eq!(chosen(&file, surroundings, None), (DEFAULT_MODEL.to_owned(), 0), "{index}");
             assert!(!file.exists(), "{index}");
         }
+        // A model that is here needs no hub.
+        let beside = folder.path().join("beside/model");
+        assert_eq!(chosen_of(&beside, [true, true, false, false], None, true), ("qwen3-4b".to_owned(), 1));
         assert_eq!(chosen(&file, AT_A_TERMINAL, None), ("qwen3-4b".to_owned(), 1));
         for surroundings in [AT_A_TERMINAL, [false, false, true, false]] {
             assert_eq!(chosen(&file, surroundings, None), ("qwen3-4b".to_owned(), 0), "this is asked once");

@@ -113,7 +113,7 @@ fn every_alias_has_a_plan_without_a_network() {
     }
     let told = done(&moot(folder.path(), "models info llama-3.3-70b"));
     assert!(told.contains("the catalog's plan") && told.contains("keys and values"), "{told}");
-    assert!(told.contains("\nshape ") && told.contains("  not checked against the model's files\n"), "{told}");
+    assert!(told.contains("\nshape ") && told.contains("  source not recorded\n"), "{told}");
 }
 
 #[test]

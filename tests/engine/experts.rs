@@ -129,7 +129,7 @@ fn check(kind: fn(Form) -> Value) {
             assert_eq!(stats.prefilled, prompts - if shares { (REQUESTS - 1) * PREFIX } else { 0 }, "{what}");
             let in_bf16 = if recipe == Recipe::Bf16 { stats.prefilled } else { 0 };
             assert_eq!((stats.prefilled_in_bf16, stats.pages_held), (in_bf16, 0), "{what}");
-            if step_tokens == 4096 {
+            if step_tokens == 4096 && !shares {
                 // Tokens of several requests went through an expert together.
                 assert_eq!(stats.peak_rows, REQUESTS, "{what}");
                 assert!(experts_read(&engine) < experts_read(&alone), "{what}");

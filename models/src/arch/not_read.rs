@@ -56,7 +56,7 @@ pub const NOT_READ: &[NotRead] = &[
         models: "Mixtral",
         gguf: &[LLAMA_WITH_EXPERTS],
         model_types: &["mixtral"],
-        reason: "fields and tensors of experts in Llama's blocks are not mapped",
+        reason: "fields and tensors of experts in Llama's blocks (llama.expert_count above 0) are not mapped",
     },
     NotRead {
         models: "Phi-3.5-MoE",

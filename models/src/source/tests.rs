@@ -313,6 +313,12 @@ fn the_models_in_the_users_cache_are_the_catalogs() {
             assert_eq!(field("context_length"), entry.shape.max_position_embeddings);
             assert_eq!(field("embedding_length"), entry.shape.hidden_size);
             assert_eq!(field("feed_forward_length"), entry.shape.intermediate_size);
+            assert_eq!(field("block_count"), entry.shape.num_hidden_layers);
+            assert_eq!(field("attention.head_count"), entry.shape.num_attention_heads);
+            assert_eq!(field("attention.head_count_kv"), entry.shape.num_key_value_heads);
+            let base = gguf.metadata().optional_f64(&format!("{architecture}.rope.freq_base")).unwrap();
+            assert_eq!(base, Some(entry.shape.rope_theta));
+            assert_eq!(entry.shape_from, ShapeFrom::Gguf, "{}", entry.alias);
             let footprint = crate::memory::Footprint::of(&crate::weights::Weights::open(&file).unwrap()).unwrap();
             let bytes = footprint.stored_bytes();
             assert!(bytes < entry.size.unwrap() && bytes * 100 > entry.size.unwrap() * 95, "{bytes}");

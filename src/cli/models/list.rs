@@ -12,8 +12,7 @@ use moot_models::source::{self, Catalog, CatalogEntry, EncoderEntry, Options, Sh
 use serde::Serialize;
 
 /// The meaning of the mark behind the weights.
-const LEGEND: &str =
-    "* shape checked against a file of the model; `moot models info NAME` says where the others are from\n";
+const LEGEND: &str = "* shape checked against the model's file; the others were not\n";
 
 /// List the models with short names, and which are on this machine
 #[derive(Debug, clap::Args)]
