@@ -1,4 +1,5 @@
-// Causal attention over pages, on tensor cores, for prefill and decoding alike. Positions are cut into spans of eight
+// Causal attention over pages, within a window where there is one, on tensor cores, for prefill and decoding alike.
+// Positions are cut into spans of eight
 // pages. Within a span a query's softmax runs page by page, in the order of positions; what the spans gave is folded in
 // ascending order. So a query's bits depend on its own keys alone: not on the rows that share its pages, not on which
 // block had which span, not on whether a block goes through all spans of a tile (`attend_chunk`, long chunks) or has one
@@ -11,10 +12,18 @@
 constexpr int TOGETHER = 8;
 constexpr int QUERIES = 64;
 
+// The first span that the row at `position` attends to, and the last.
+struct Spans {
+  unsigned first, last;
+  __device__ __forceinline__ Spans(unsigned position, unsigned window)
+      : first(first_key(position, window) / (SPAN * PAGE)), last(position / (SPAN * PAGE)) {}
+  __device__ __forceinline__ bool has(unsigned span) const { return first <= span && span <= last; }
+};
+
 // Folds the spans of a row's head in ascending order, by one warp. Other blocks of this launch have written them.
 template <class T, int DIM>
-__device__ void fold_spans(const float *partial, const float *sums, T *out, unsigned slot, unsigned spans, unsigned heads,
-                           unsigned head) {
+__device__ void fold_spans(const float *partial, const float *sums, T *out, const float *sinks, unsigned slot,
+                           unsigned spans, unsigned heads, unsigned head) {
   constexpr int N = DIM / 32;
   const unsigned lane = threadIdx.x % 32;
   float total[N], max = negative_infinity(), sum = 0.0f;
@@ -27,23 +36,25 @@ __device__ void fold_spans(const float *partial, const float *sums, T *out, unsi
     sum = fold(sum, load_written(sums + at * 2 + 1), s);
     max = s.max;
   }
-  const float one = 1.0f / sum;
+  const float one = normaliser(max, sum, sinks, head);
   for (int n = 0; n < N; n++) out[n * 32 + lane] = narrow<T>(total[n] * one);
 }
 
 // As `attend_chunk`, for a work that is one span of up to QUERIES queries, sixteen at a time. Each warp scores the keys
-// of one visit, and then adds up the weighted values of all visits for sixteen of the DIM numbers. Between the two, the
-// visits' maxima and weights meet in shared memory, so that every warp goes through the running softmax in the order of
+// of one visit, and then adds up the weighted values of all visits for sixteen of the DIM numbers, of 256 for twice
+// sixteen. Between the two, the visits' maxima and weights meet in shared memory, so that every warp goes through the running softmax in the order of
 // positions. Keys and values go from memory to registers, all at once.
 //
-// `partial` is `[slots, heads, DIM]`, `sums` `[slots, heads, 2]`, and `slots[row] + span` says which slot. The block that
-// stores a row's last missing span folds all of them; `stored`, `[rows, kv_heads]`, counts those that are there, and is
+// `partial` is `[slots, heads, DIM]`, `sums` `[slots, heads, 2]`; a row's first span is in slot `slots[row]`, the next
+// ones behind it. The block that stores a row's last missing span folds all of them; `stored`, `[rows, kv_heads]`, counts those that are there, and is
 // zero before and after the launch.
 template <class T, int DIM>
-__device__ void attend_span(const T *q, const T *k, const T *v, T *out, float *partial, float *sums, unsigned *stored,
-                            const unsigned *positions, const unsigned *slots, const Work *works, const Visit *visits,
-                            unsigned heads, unsigned kv_heads, float scale) {
+__device__ void attend_span(const T *q, const T *k, const T *v, T *out, const float *sinks, float *partial, float *sums,
+                            unsigned *stored, const unsigned *positions, const unsigned *slots, const Work *works,
+                            const Visit *visits, unsigned heads, unsigned kv_heads, unsigned window, float scale) {
   constexpr int STEPS = DIM / 16, PLANE = DIM * PAGE;
+  // Sixteens of values that a warp adds up: those from `warp * 16` on, and then the ones TOGETHER sixteens further.
+  constexpr int SHARES = (STEPS + TOGETHER - 1) / TOGETHER;
   __shared__ float highest[2][TOGETHER][16];
   __shared__ float page_sums[TOGETHER][2][32];
   __shared__ Fragment weights[TOGETHER][32];
@@ -56,7 +67,7 @@ __device__ void attend_span(const T *q, const T *k, const T *v, T *out, float *p
   visits += work.visit;
   const unsigned span = visits[0].index / SPAN;
   // Of the keys that this warp scores, and of all visits' values that it adds up: B of `mma`.
-  uint32_t key[STEPS][4], value[TOGETHER][4];
+  uint32_t key[STEPS][4], value[SHARES][TOGETHER][4];
   // The visits that they are of.
   unsigned loaded_from = ~0u, loaded = 0;
   unsigned turn = 0;
@@ -78,7 +89,7 @@ __device__ void attend_span(const T *q, const T *k, const T *v, T *out, float *p
       }
     }
     const unsigned first_row = first / group, last_row = (min(first + 16, queries) - 1) / group;
-    float values[2][4] = {};
+    float values[SHARES][2][4] = {};
     Running running = {{negative_infinity(), negative_infinity()}, {0.0f, 0.0f}};
 
     for (unsigned from = 0; from < work.visits; from += 32) {
@@ -112,11 +123,13 @@ __device__ void attend_span(const T *q, const T *k, const T *v, T *out, float *p
             const unsigned page = __shfl_sync(0xffffffffu, own.page, lanes[visit]);
             const unsigned keys = __shfl_sync(0xffffffffu, own.keys, lanes[visit]);
             const T *plane = v + ((size_t)page * kv_heads + kv_head) * PLANE + warp % STEPS * 16;
-            for (int i = 0; i < 4; i++) {
-              const unsigned at = i % 2 * 8 + g;
-              // Unwritten memory may hold NaN, which a weight of zero does not remove.
-              value[visit][i] = visit < count && at < keys ? load((const uint32_t *)(plane + at * DIM + i / 2 * 8) + t) : 0;
-            }
+            for (int share = 0; share < SHARES; share++)
+              for (int i = 0; i < 4; i++) {
+                const unsigned at = i % 2 * 8 + g;
+                const T *from = plane + share * TOGETHER * 16 + at * DIM + i / 2 * 8;
+                // Unwritten memory may hold NaN, which a weight of zero does not remove.
+                value[share][visit][i] = visit < count && at < keys ? load((const uint32_t *)from + t) : 0;
+              }
           }
           for (auto &step : key)
             for (uint32_t &matrix : step) matrix = transposed(matrix);
@@ -132,7 +145,7 @@ __device__ void attend_span(const T *q, const T *k, const T *v, T *out, float *p
         const unsigned visit_rows = __shfl_sync(0xffffffffu, own.rows, lane_of_mine);
         for (int i = 0; i < 2; i++) {
           const bool attends = warp < count && real[i] && row[i] >= visit_row && row[i] < visit_row + visit_rows;
-          const float top = mask(scores, i, attends, index, position[i], scale, negative_infinity());
+          const float top = mask(scores, i, attends, index, position[i], window, scale, negative_infinity());
           if (t == 0) highest[turn][warp][g + 8 * i] = top;
         }
         __syncthreads();
@@ -144,18 +157,21 @@ __device__ void attend_span(const T *q, const T *k, const T *v, T *out, float *p
         weights[warp][lane] = fragment<T>(scores);
         __syncthreads();
         if (fresh)
-          for (auto &visit : value)
-            for (uint32_t &matrix : visit) matrix = transposed(matrix);
+          for (auto &share : value)
+            for (auto &visit : share)
+              for (uint32_t &matrix : visit) matrix = transposed(matrix);
 #pragma unroll
         for (int visit = 0; visit < TOGETHER; visit++) {
           if (visit >= count) break;
           float shrink[2];
           for (int i = 0; i < 2; i++)
             shrink[i] = running.take(i, highest[turn][visit][g + 8 * i], page_sums[visit][i][lane]);
-          shrink_values(values, shrink);
           const Fragment of_visit = weights[visit][lane];
-          mma<T>(values[0], of_visit.x, value[visit][0], value[visit][1]);
-          mma<T>(values[1], of_visit.x, value[visit][2], value[visit][3]);
+          for (int share = 0; share < SHARES; share++) {
+            shrink_values(values[share], shrink);
+            mma<T>(values[share][0], of_visit.x, value[share][visit][0], value[share][visit][1]);
+            mma<T>(values[share][1], of_visit.x, value[share][visit][2], value[share][visit][3]);
+          }
         }
         turn = 1 - turn;
       }
@@ -163,11 +179,16 @@ __device__ void attend_span(const T *q, const T *k, const T *v, T *out, float *p
 
     running.sum_lanes();
     for (int i = 0; i < 2; i++) {
-      if (!real[i] || position[i] / (SPAN * PAGE) < span) continue;
-      const size_t at = (size_t)(slots[row[i]] + span) * heads + head[i];
+      const Spans spans(position[i], window);
+      if (!real[i] || !spans.has(span)) continue;
+      const size_t at = (size_t)(slots[row[i]] + span - spans.first) * heads + head[i];
       if (warp < STEPS)
-        for (int n = 0; n < 2; n++)
-          for (int j = 0; j < 2; j++) partial[at * DIM + warp * 16 + n * 8 + 2 * t + j] = values[n][2 * i + j];
+        for (int share = 0; share < SHARES; share++)
+          for (int n = 0; n < 2; n++)
+            for (int j = 0; j < 2; j++) {
+              const unsigned d = (warp + share * TOGETHER) * 16 + n * 8 + 2 * t + j;
+              partial[at * DIM + d] = values[share][n][2 * i + j];
+            }
       if (warp == 0 && t == 0) sums[at * 2] = running.max[i], sums[at * 2 + 1] = running.sum[i];
     }
   }
@@ -175,9 +196,10 @@ __device__ void attend_span(const T *q, const T *k, const T *v, T *out, float *p
   __threadfence();
   __syncthreads();
   if (threadIdx.x < work.rows) {
-    const unsigned row = work.row + threadIdx.x, last = positions[row] / (SPAN * PAGE);
+    const unsigned row = work.row + threadIdx.x;
+    const Spans spans(positions[row], window);
     unsigned *count = stored + (size_t)row * kv_heads + kv_head;
-    complete[threadIdx.x] = last >= span && atomicAdd(count, 1u) == last;
+    complete[threadIdx.x] = spans.has(span) && atomicAdd(count, 1u) == spans.last - spans.first;
     if (complete[threadIdx.x]) *count = 0;
     __threadfence();
   }
@@ -185,28 +207,32 @@ __device__ void attend_span(const T *q, const T *k, const T *v, T *out, float *p
   for (unsigned query = warp; query < queries; query += TOGETHER) {
     if (!complete[query / group]) continue;
     const unsigned row = work.row + query / group, head = kv_head * group + query % group;
-    fold_spans<T, DIM>(partial, sums, out + ((size_t)row * heads + head) * DIM, slots[row],
-                       positions[row] / (SPAN * PAGE) + 1, heads, head);
+    const Spans spans(positions[row], window);
+    fold_spans<T, DIM>(partial, sums, out + ((size_t)row * heads + head) * DIM, sinks, slots[row],
+                       spans.last - spans.first + 1, heads, head);
   }
 }
 
 #define ATTENTION(T, DIM)                                                                                             \
-  extern "C" __global__ void __launch_bounds__(CHUNK_WARPS * 32)                                                      \
-      attend_chunk_##DIM##_##T(const T *q, const T *k, const T *v, T *out, const unsigned *positions,                 \
-                               const Work *works, const Visit *visits, unsigned heads, unsigned kv_heads,             \
-                               float scale) {                                                                         \
-    attend_chunk<T, DIM>(q, k, v, out, positions, works, visits, heads, kv_heads, scale);                             \
+  extern "C" __global__ void __launch_bounds__(Chunk<T, DIM>::THREADS)                                                \
+      attend_chunk_##DIM##_##T(const T *q, const T *k, const T *v, T *out, const float *sinks,                        \
+                               const unsigned *positions, const Work *works, const Visit *visits, unsigned heads,     \
+                               unsigned kv_heads, unsigned window, float scale) {                                     \
+    attend_chunk<T, DIM>(q, k, v, out, sinks, positions, works, visits, heads, kv_heads, window, scale);              \
   }                                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(TOGETHER * 32, 2)                                                       \
-      attend_span_##DIM##_##T(const T *q, const T *k, const T *v, T *out, float *partial, float *sums,                \
-                              unsigned *stored, const unsigned *positions, const unsigned *slots, const Work *works,  \
-                              const Visit *visits, unsigned heads, unsigned kv_heads, float scale) {                  \
-    attend_span<T, DIM>(q, k, v, out, partial, sums, stored, positions, slots, works, visits, heads, kv_heads,        \
-                        scale);                                                                                       \
+  extern "C" __global__ void __launch_bounds__(TOGETHER * 32, DIM > 128 ? 1 : 2)                                      \
+      attend_span_##DIM##_##T(const T *q, const T *k, const T *v, T *out, const float *sinks, float *partial,         \
+                              float *sums, unsigned *stored, const unsigned *positions, const unsigned *slots,        \
+                              const Work *works, const Visit *visits, unsigned heads, unsigned kv_heads,              \
+                              unsigned window, float scale) {                                                         \
+    attend_span<T, DIM>(q, k, v, out, sinks, partial, sums, stored, positions, slots, works, visits, heads, kv_heads, \
+                        window, scale);                                                                               \
   }
 ATTENTION(f16, 64)
 ATTENTION(f16, 96)
 ATTENTION(f16, 128)
+ATTENTION(f16, 256)
 ATTENTION(bf16, 64)
 ATTENTION(bf16, 96)
 ATTENTION(bf16, 128)
+ATTENTION(bf16, 256)

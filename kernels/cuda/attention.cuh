@@ -19,6 +19,11 @@ struct Work {
 
 __device__ __forceinline__ float negative_infinity() { return -INFINITY; }
 
+// The first position that the row at `position` attends to: of the last `window` up to its own.
+__device__ __forceinline__ unsigned first_key(unsigned position, unsigned window) {
+  return position >= window ? position - window + 1 : 0;
+}
+
 // The factors of both sides of a fold. The factor of a side without keys is zero.
 struct Shares {
   float max, before, after;
@@ -32,6 +37,15 @@ __device__ __forceinline__ Shares shares(float before, float after) {
 }
 __device__ __forceinline__ float fold(float before, float after, const Shares &s) {
   return fmaf(after, s.after, before * s.before);
+}
+
+// The factor of a query's summed values once all keys are in, of which the highest score was `max`. `sinks`, `[heads]`
+// or null, has for each head a logit whose weight is in the sum too, and which has no value.
+__device__ __forceinline__ float normaliser(float max, float sum, const float *sinks, unsigned head) {
+  if (!sinks) return 1.0f / sum;
+  constexpr float LOG2_E = 1.44269504f;
+  const Shares s = shares(max, load(sinks + head) * LOG2_E);
+  return s.before / fold(sum, 1.0f, s);
 }
 
 // The running softmax of a lane's two queries, in base two.
@@ -58,14 +72,15 @@ struct Running {
 };
 
 // Of a page's sixteen keys, in two halves, D of `mma`: the scores of query `i`, scaled; minus infinity where it does not
-// attend. `index` counts the page among its sequence's. Returns the highest, or `highest`.
+// attend: outside of `window` positions up to its own. `index` counts the page among its sequence's. Returns the
+// highest, or `highest`.
 __device__ __forceinline__ float mask(float (&scores)[2][4], int i, bool attends, unsigned index, unsigned position,
-                                      float scale, float highest) {
+                                      unsigned window, float scale, float highest) {
   for (int half = 0; half < 2; half++)
     for (int j = 0; j < 2; j++) {
       float &score = scores[half][2 * i + j];
       const unsigned key = index * PAGE + half * 8 + 2 * (threadIdx.x % 4) + j;
-      score = attends && key <= position ? score * scale : negative_infinity();
+      score = attends && key <= position && position - key < window ? score * scale : negative_infinity();
       highest = fmaxf(highest, score);
     }
   highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 1));

@@ -3,10 +3,6 @@
 #pragma once
 #include "attention.cuh"
 
-// Pages in flight, and warps of a block.
-constexpr int STAGES = 4;
-constexpr int CHUNK_WARPS = 4;
-
 // Offset of sixteen bytes of a page's plane in shared memory, permuted so that the eight rows of a matrix meet eight
 // different sets of banks. Keys are rows of two such pieces, values of `DIM / 8`.
 __device__ __forceinline__ unsigned key_offset(unsigned d, unsigned piece) { return d * 2 + (piece ^ (d >> 2 & 1)); }
@@ -18,20 +14,27 @@ template <int DIM> __device__ __forceinline__ unsigned value_offset(unsigned key
 // A tile of one sequence's rows, through all its spans.
 template <class T, int DIM> struct Chunk {
   static constexpr int PLANE = DIM * PAGE;
-  static constexpr int THREADS = CHUNK_WARPS * 32;
+  // Pages in flight, as many as fit into shared memory.
+  static constexpr int STAGES = DIM > 128 ? 3 : 4;
+  // Warps that share sixteen queries, and the numbers of their values that each adds up: registers do not hold twice 256
+  // numbers of a query.
+  static constexpr int PARTS = DIM > 128 ? 2 : 1, OWN = DIM / PARTS;
+  static constexpr int THREADS = 4 * PARTS * 32;
 
   const T *k, *v;
   unsigned kv_heads, kv_head, group, heads;
-  unsigned thread, warp, t;
+  // Of the lane: its queries are those from `first_query` on, its values those of `part`.
+  unsigned thread, first_query, part, t;
+  unsigned window;
   Work work;
   // Of the lane's two queries: row, head and position.
   unsigned row[2], head[2], position[2];
   bool real[2];
-  // The last position that this warp attends to.
-  unsigned last;
+  // The first and the last position that this warp attends to.
+  unsigned first, last;
 
   uint32_t q[DIM / 16][4];
-  float values[DIM / 8][4];
+  float values[OWN / 8][4];
   Running running;
 
   // Begins to load the page of `visit` into a stage.
@@ -57,7 +60,7 @@ template <class T, int DIM> struct Chunk {
   }
 
   __device__ void clear() {
-    for (int n = 0; n < DIM / 8; n++)
+    for (int n = 0; n < OWN / 8; n++)
       for (int i = 0; i < 4; i++) values[n][i] = 0.0f;
     for (int i = 0; i < 2; i++) running.max[i] = negative_infinity(), running.sum[i] = 0.0f;
   }
@@ -79,7 +82,7 @@ template <class T, int DIM> struct Chunk {
   __device__ void update_softmax(const Visit &visit, float scale, float (&scores)[2][4]) {
     float shrink[2];
     for (int i = 0; i < 2; i++) {
-      const float highest = mask(scores, i, real[i], visit.index, position[i], scale, running.max[i]);
+      const float highest = mask(scores, i, real[i], visit.index, position[i], window, scale, running.max[i]);
       shrink[i] = running.take(i, highest, weigh(scores, i, highest));
     }
     shrink_values(values, shrink);
@@ -88,9 +91,10 @@ template <class T, int DIM> struct Chunk {
   __device__ void add_values(const T *page_values, const float (&weights)[2][4]) {
     const unsigned lane = thread % 32;
     const Fragment a = fragment<T>(weights);
-    for (int pair = 0; pair < DIM / 16; pair++) {
+    for (int pair = 0; pair < OWN / 16; pair++) {
       uint32_t b[4];
-      load_matrices_transposed(b, page_values + value_offset<DIM>(lane % 16, pair * 2 + lane / 16) * 8);
+      const unsigned piece = part * (OWN / 8) + pair * 2 + lane / 16;
+      load_matrices_transposed(b, page_values + value_offset<DIM>(lane % 16, piece) * 8);
       mma<T>(values[2 * pair], a.x, b[0], b[1]);
       mma<T>(values[2 * pair + 1], a.x, b[2], b[3]);
     }
@@ -98,31 +102,37 @@ template <class T, int DIM> struct Chunk {
 
   // Whether this warp has a query that attends to the page: no other effect of `visit` on it could be seen.
   __device__ bool concerns(const Visit &visit) const {
-    return warp * 16 < work.rows * group && visit.index * PAGE <= last;
+    const bool reached = visit.index * PAGE <= last && (visit.index + 1) * PAGE > first;
+    return first_query < work.rows * group && reached;
   }
 };
 
 // `q` and `out` are `[rows, heads, DIM]`; `k` is `[pages, kv_heads, DIM, PAGE]`, `v` `[pages, kv_heads, PAGE, DIM]`.
-// `scale` is that of the scores times log2(e). Block (w, h) does work `w` for KV head `h`.
+// `scale` is that of the scores times log2(e). Rows attend to `window` positions at most; `sinks` as `normaliser` has
+// them. Block (w, h) does work `w` for KV head `h`.
 template <class T, int DIM>
-__device__ void attend_chunk(const T *q, const T *k, const T *v, T *out, const unsigned *positions, const Work *works,
-                             const Visit *visits, unsigned heads, unsigned kv_heads, float scale) {
+__device__ void attend_chunk(const T *q, const T *k, const T *v, T *out, const float *sinks, const unsigned *positions,
+                             const Work *works, const Visit *visits, unsigned heads, unsigned kv_heads, unsigned window,
+                             float scale) {
   typedef Chunk<T, DIM> A;
+  constexpr int STAGES = A::STAGES;
   alignas(128) __shared__ T keys[STAGES][A::PLANE];
   alignas(128) __shared__ T page_values[STAGES][A::PLANE];
   A a;
   a.k = k, a.v = v, a.heads = heads, a.kv_heads = kv_heads, a.kv_head = blockIdx.y, a.group = heads / kv_heads;
-  a.thread = threadIdx.x, a.warp = a.thread / 32, a.t = a.thread % 4;
+  a.thread = threadIdx.x, a.t = a.thread % 4, a.window = window;
+  a.first_query = a.thread / 32 / A::PARTS * 16, a.part = a.thread / 32 % A::PARTS;
   a.work = works[blockIdx.x];
   for (int i = 0; i < 2; i++) {
-    const unsigned query = a.warp * 16 + a.thread % 32 / 4 + 8 * i;
+    const unsigned query = a.first_query + a.thread % 32 / 4 + 8 * i;
     a.real[i] = query < a.work.rows * a.group;
     a.row[i] = a.work.row + (a.real[i] ? query / a.group : 0);
     a.head[i] = a.kv_head * a.group + query % a.group;
     a.position[i] = positions[a.row[i]];
   }
-  const unsigned end = a.work.rows * a.group, warp_end = a.warp * 16 + 16;
-  a.last = positions[a.work.row + ((warp_end < end ? warp_end : end) - 1) / a.group];
+  const unsigned end = a.work.rows * a.group;
+  a.first = first_key(positions[a.work.row + (min(a.first_query, end - 1)) / a.group], window);
+  a.last = positions[a.work.row + (min(a.first_query + 16, end) - 1) / a.group];
   visits += a.work.visit;
   for (int stage = 0; stage < STAGES - 1; stage++) {
     if (stage < (int)a.work.visits) a.load(visits[stage], keys[stage], page_values[stage]);
@@ -131,7 +141,7 @@ __device__ void attend_chunk(const T *q, const T *k, const T *v, T *out, const u
   a.load_queries(q);
   a.clear();
   // What the spans before gave.
-  float total[DIM / 8][4];
+  float total[A::OWN / 8][4];
   float total_max[2] = {negative_infinity(), negative_infinity()}, total_sum[2] = {0.0f, 0.0f};
   for (auto &n : total)
     for (float &x : n) x = 0.0f;
@@ -143,7 +153,7 @@ __device__ void attend_chunk(const T *q, const T *k, const T *v, T *out, const u
       a.running.sum_lanes();
       for (int r = 0; r < 2; r++) {
         const Shares s = shares(total_max[r], a.running.max[r]);
-        for (int n = 0; n < DIM / 8; n++)
+        for (int n = 0; n < A::OWN / 8; n++)
           for (int j = 2 * r; j < 2 * r + 2; j++) total[n][j] = fold(total[n][j], a.values[n][j], s);
         total_sum[r] = fold(total_sum[r], a.running.sum[r], s);
         total_max[r] = s.max;
@@ -167,8 +177,8 @@ __device__ void attend_chunk(const T *q, const T *k, const T *v, T *out, const u
   }
   for (int r = 0; r < 2; r++) {
     if (!a.real[r]) continue;
-    const float one = 1.0f / total_sum[r];
-    uint32_t *to = (uint32_t *)(out + ((size_t)a.row[r] * heads + a.head[r]) * DIM);
-    for (int n = 0; n < DIM / 8; n++) to[n * 4 + a.t] = pack<T>(total[n][2 * r] * one, total[n][2 * r + 1] * one);
+    const float one = normaliser(total_max[r], total_sum[r], sinks, a.head[r]);
+    uint32_t *to = (uint32_t *)(out + ((size_t)a.row[r] * heads + a.head[r]) * DIM + a.part * A::OWN);
+    for (int n = 0; n < A::OWN / 8; n++) to[n * 4 + a.t] = pack<T>(total[n][2 * r] * one, total[n][2 * r + 1] * one);
   }
 }

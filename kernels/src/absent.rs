@@ -32,7 +32,13 @@ pub(crate) fn rotate_store(_: [At<'_>; 3], _: &RotateStore<'_>, _: &Tensor, _: [
     absent()
 }
 
-pub(crate) fn attention(_: [At<'_>; 3], _: &AttentionShape, _: &Cascade, _: [&Tensor; 2]) -> Result<CudaStorage> {
+pub(crate) fn attention(
+    _: [At<'_>; 3],
+    _: Option<&Tensor>,
+    _: &AttentionShape,
+    _: &Cascade,
+    _: [&Tensor; 2],
+) -> Result<CudaStorage> {
     absent()
 }
 

@@ -141,6 +141,12 @@ fn written(sequences: &[SequenceRows], pages: usize) -> Vec<u8> {
     written
 }
 
+/// With sinks where there is a window, as in gpt-oss.
+fn within<'a>(window: usize, plan: &'a AttentionPlan, sinks: &'a Tensor) -> Attention<'a> {
+    let sinks = (window < usize::MAX).then_some(sinks);
+    Attention { window, sinks, ..Attention::new(plan, 0.1) }
+}
+
 /// Where no sequence has written, pages hold NaN: that is not read, or has no weight.
 #[test]
 #[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
@@ -148,8 +154,16 @@ fn attention_is_its_reference_and_a_rows_bits_are_its_own() -> Result<()> {
     const PAGES: usize = 50;
     let gpu = gpu();
     for (dtype, most) in &TYPES[1..] {
-        for (heads, kv_heads, dim) in [(8, 2, 64), (6, 1, 96), (32, 8, 128)] {
+        for (heads, kv_heads, dim, window) in [
+            (8, 2, 64, usize::MAX),
+            (6, 1, 96, usize::MAX),
+            (32, 8, 128, usize::MAX),
+            (8, 1, 64, 128),
+            (32, 8, 128, 100),
+            (4, 1, 256, 40),
+        ] {
             let plan = AttentionPlan::new(batch());
+            let (sinks, gsinks) = random(&[heads], DType::F32, &gpu)?;
             let (q, gq) = random(&[plan.rows(), heads, dim], *dtype, &gpu)?;
             let (k, _) = random(&[PAGES, kv_heads, dim, PAGE], *dtype, &gpu)?;
             let (v, _) = random(&[PAGES, kv_heads, PAGE, dim], *dtype, &gpu)?;
@@ -160,14 +174,13 @@ fn attention_is_its_reference_and_a_rows_bits_are_its_own() -> Result<()> {
                 all.to_dtype(*dtype)?.to_device(&gpu)
             };
             let (gk, gv) = (cache(&k, [PAGES, 1, 1, PAGE])?, cache(&v, [PAGES, 1, PAGE, 1])?);
-            let attention = Attention::new(&plan, 0.1);
-            let got = attention.apply([&gq, &gk, &gv])?;
-            close("attention", &got, &attention.reference([&q, &k, &v])?, *most)?;
+            let got = within(window, &plan, &gsinks).apply([&gq, &gk, &gv])?;
+            close("attention", &got, &within(window, &plan, &sinks).reference([&q, &k, &v])?, *most)?;
             let mut row = 0;
             for sequence in batch() {
                 let own = gq.narrow(0, row, sequence.len)?;
                 let plan = AttentionPlan::new(vec![sequence.clone()]);
-                let alone = Attention::new(&plan, 0.1).apply([&own, &gk, &gv])?;
+                let alone = within(window, &plan, &gsinks).apply([&own, &gk, &gv])?;
                 assert_eq!(bits(&alone)?, bits(&got.narrow(0, row, sequence.len)?)?, "alone");
                 row += sequence.len;
             }

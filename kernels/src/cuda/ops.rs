@@ -7,7 +7,7 @@ use crate::ops::rotate_store::RotateStore;
 use candle_core::backend::BackendStorage;
 use candle_core::cuda_backend::CudaDType;
 use candle_core::cuda_backend::cudarc::driver::{CudaSlice, DevicePtrMut, DeviceRepr};
-use candle_core::{CudaDevice, CudaStorage, Error, Result, Storage, Tensor, bail};
+use candle_core::{CudaDevice, CudaStorage, DType, Error, Result, Storage, Tensor, bail};
 use half::{bf16, f16};
 
 /// A new buffer of `count` numbers like `element`, filled by `fill`, which gets its address.
@@ -157,6 +157,7 @@ pub(crate) fn rotate_store(
 
 pub(crate) fn attention(
     [q, k, v]: [At<'_>; 3],
+    sinks: Option<&Tensor>,
     shape: &AttentionShape,
     cascade: &Cascade,
     [words, partial]: [&Tensor; 2],
@@ -164,17 +165,24 @@ pub(crate) fn attention(
     const OP: &str = "attention";
     let (element, device) = (element(OP, &[q, k, v])?, q.0.device().clone());
     let stream = device.cuda_stream();
+    let guard = sinks.map(Tensor::storage_and_layout);
+    let sinks = match guard.as_ref().map(|(storage, layout)| (&**storage, *layout)) {
+        None => None,
+        Some((Storage::Cuda(storage), layout)) if storage.dtype() == DType::F32 => Some((storage, layout)),
+        Some(_) => bail!("{OP}: expected sinks in f32 on the GPU"),
+    };
     on_cuda(OP, words, |words| {
         on_cuda(OP, partial, |partial| {
             let mut at = Addresses::new(&stream);
             let (q_at, k_at, v_at) = (at.of(OP, q)?, at.of(OP, k)?, at.of(OP, v)?);
             // The spans' results are written through a shared borrow: only this stream uses them.
             let (plan, partial) = (at.of(OP, words)?, at.of(OP, partial)?);
+            let sinks = sinks.map_or(Ok(0), |sinks| at.of(OP, sinks))?;
             if [q_at, k_at, v_at].iter().any(|at| !at.is_multiple_of(16)) {
                 bail!("{OP}: expected addresses in multiples of 16, found {q_at:#x}, {k_at:#x}, {v_at:#x}");
             }
             filled(&device, element, q.1.shape().elem_count(), |out| {
-                let buffers = AttentionBuffers { q: q_at, k: k_at, v: v_at, out, partial, plan };
+                let buffers = AttentionBuffers { q: q_at, k: k_at, v: v_at, out, sinks, partial, plan };
                 launch::attention(element, shape, &buffers, cascade).iter().try_for_each(|launch| run(&device, launch))
             })
         })

@@ -2,16 +2,17 @@
 
 use super::kernel::Argument::{F32, Pointer, U32};
 use super::kernel::{Element, Kernel, Launch, Module};
-use crate::ops::cascade::{Cascade, Kind};
+use crate::ops::cascade::{Cascade, Kind, SPAN};
+use crate::pages::PAGE;
 
-/// Warps of a block, as the kernels have them.
+/// Warps of a block, as the kernels have them; of a chunk for each part of 128 numbers of a head.
 const WARPS_OF_SPAN: u32 = 8;
 const WARPS_OF_CHUNK: u32 = 4;
 
 /// Sizes of a head that kernels are compiled for.
-pub const HEAD_DIMS: [usize; 3] = [64, 96, 128];
+pub const HEAD_DIMS: [usize; 4] = [64, 96, 128, 256];
 
-/// Sizes and scale of a call.
+/// Sizes and scale of a call. Its window is that of the [`Cascade`].
 #[derive(Debug, Clone, Copy)]
 pub struct AttentionShape {
     /// Query heads.
@@ -35,6 +36,8 @@ pub struct AttentionBuffers {
     pub v: u64,
     /// Like `q`
     pub out: u64,
+    /// f32 `[heads]`: a logit in each head's softmax that has no value; or 0
+    pub sinks: u64,
     /// f32 `[slots, heads, head_dim]` and behind it `[slots, heads, 2]`, for what spans give; behind both u32
     /// `[rows, kv_heads]`, for the spans that are there, which must be 0 and is 0 afterwards
     pub partial: u64,
@@ -70,6 +73,12 @@ pub fn most_partial_bytes(
     numbers.saturating_mul(size_of::<f32>())
 }
 
+/// Positions of the spans that a row reads at most whose window has `window` positions.
+#[must_use]
+pub fn most_positions(window: usize) -> usize {
+    window.saturating_add(SPAN * PAGE - 1)
+}
+
 /// Where the three parts of [`AttentionBuffers::partial`] begin.
 fn partial_parts(shape: &AttentionShape, cascade: &Cascade) -> [usize; 3] {
     let results = cascade.partials() * shape.heads;
@@ -83,8 +92,8 @@ pub fn attention(element: Element, shape: &AttentionShape, at: &AttentionBuffers
     let parts = partial_parts(shape, cascade).map(|first| Pointer(at.partial + 4 * first as u64));
     // The kernels compute powers of 2, which are one instruction.
     let scale = F32(shape.scale * std::f32::consts::LOG2_E);
-    let sizes = [U32(shape.heads as u32), U32(shape.kv_heads as u32), scale];
-    let tensors = [at.q, at.k, at.v, at.out].map(Pointer);
+    let sizes = [U32(shape.heads as u32), U32(shape.kv_heads as u32), U32(cascade.window() as u32), scale];
+    let tensors = [at.q, at.k, at.v, at.out, at.sinks].map(Pointer);
     let (positions, slots, visits) = (word(cascade.positions()), word(cascade.slots()), word(cascade.visits()));
     let launch = |kind: Kind| {
         let (first, works) = cascade.works(kind);
@@ -96,7 +105,7 @@ pub fn attention(element: Element, shape: &AttentionShape, at: &AttentionBuffers
             ),
             Kind::Chunk => (
                 "attend_chunk",
-                32 * WARPS_OF_CHUNK,
+                32 * WARPS_OF_CHUNK * shape.head_dim.div_ceil(128) as u32,
                 [&tensors[..], &[positions, word(first), visits], &sizes].concat(),
             ),
         };

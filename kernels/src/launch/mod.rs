@@ -13,7 +13,8 @@ mod sample;
 
 pub use attention::{
     AttentionBuffers, AttentionShape, HEAD_DIMS, attention, fits as attention_fits,
-    most_partial_bytes as most_attention_partial_bytes, partial_len as attention_partial_len,
+    most_partial_bytes as most_attention_partial_bytes, most_positions as most_attention_positions,
+    partial_len as attention_partial_len,
 };
 pub use blocks::{blocks, widen};
 pub use capability::{Usable, usable};

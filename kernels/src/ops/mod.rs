@@ -94,14 +94,25 @@ impl<T> PerDevice<T> {
         Self(Mutex::new(vec![(FreedOn::new(device), Arc::new(value))]))
     }
 
-    /// The first that was made.
-    fn any(&self) -> Option<Arc<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).first().map(|(_, made)| made.clone())
+    /// All that were made.
+    fn all(&self) -> Vec<Arc<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(_, made)| made.clone()).collect()
     }
 
     fn get(&self, device: &Device, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+        self.get_where(device, |_| true, make)
+    }
+
+    /// The first of `device` that `fits`, or else what `make` makes.
+    fn get_where(
+        &self,
+        device: &Device,
+        fits: impl Fn(&T) -> bool,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<Arc<T>> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, found)) = held.iter().find(|(on, _)| on.device().location() == device.location()) {
+        let on_it = |on: &FreedOn| on.device().location() == device.location();
+        if let Some((_, found)) = held.iter().find(|(on, value)| on_it(on) && fits(value)) {
             return Ok(found.clone());
         }
         let made = Arc::new(make()?);

@@ -11,21 +11,45 @@ use candle_core::{DType, Device, Result, Tensor};
 /// Pages of the caches.
 const PAGES: usize = 24;
 
+/// What queries and keys go through before they are rotated, and how rows attend.
+#[derive(Clone, Copy, Default)]
+struct With {
+    biases: bool,
+    norms: bool,
+    /// Positions that a row attends to, if not all.
+    window: Option<usize>,
+    sinks: bool,
+}
+
+impl With {
+    fn attention<'a>(self, plan: &'a AttentionPlan, sinks: &'a Tensor) -> Attention<'a> {
+        let sinks = self.sinks.then_some(sinks);
+        Attention { window: self.window.unwrap_or(usize::MAX), sinks, ..Attention::new(plan, 0.1) }
+    }
+}
+
 /// Sequences that share pages, a chunk of a prompt, and pages that are written in part or not at all.
 pub(super) fn attention(device: &Device) -> Result<()> {
     let decoding = |own: u32| SequenceRows { start: 150, len: 1, pages: (0..9).chain([9 + own]).collect() };
     let chunk = SequenceRows { start: 3, len: 80, pages: (12..18).collect() };
     let sequences = [decoding(0), decoding(1), chunk];
-    // With what queries and keys go through in Qwen2, Llama and Qwen3 before they are rotated.
-    let heads = [([6, 2, 64], true, false), ([4, 2, 96], false, false), ([8, 2, 128], false, true)];
-    heads.into_iter().try_for_each(|(heads, biased, normed)| attention_of(&sequences, heads, [biased, normed], device))
+    let none = With::default();
+    // As in Qwen2, Phi-3, Qwen3, gpt-oss and Gemma 3.
+    let kinds = [
+        ([6, 2, 64], With { biases: true, ..none }),
+        ([4, 2, 96], none),
+        ([8, 2, 128], With { norms: true, ..none }),
+        ([8, 1, 64], With { biases: true, window: Some(30), sinks: true, ..none }),
+        ([4, 1, 256], With { norms: true, window: Some(50), ..none }),
+    ];
+    kinds.into_iter().try_for_each(|(heads, with)| attention_of(&sequences, heads, with, device))
 }
 
 /// Attention of `sequences` with `[heads, kv_heads, dim]`, and the step before it.
 fn attention_of(
     sequences: &[SequenceRows],
     [heads, kv_heads, dim]: [usize; 3],
-    [biased, normed]: [bool; 2],
+    with: With,
     device: &Device,
 ) -> Result<()> {
     let tokens = sequences.iter().map(|s| s.len).sum::<usize>();
@@ -49,24 +73,24 @@ fn attention_of(
     let [v, gv] = cache(sequences, [PAGES, kv_heads, PAGE, dim], device)?;
     let run = |x: &Tensor, [cos, sin]: [&Tensor; 2], [k_cache, v_cache]: [&Tensor; 2], [bias, norm]: [&Tensor; 2]| {
         let columns = [column(bias, 0)?, column(bias, 1)?, column(bias, 2)?];
-        let biases = if biased { columns.each_ref().map(Some) } else { [None; 3] };
-        let norms = if normed { [Some(norm); 2] } else { [None; 2] };
+        let biases = if with.biases { columns.each_ref().map(Some) } else { [None; 3] };
+        let norms = if with.norms { [Some(norm); 2] } else { [None; 2] };
         let store = RotateStore { cos, sin, slots: &slots, k_cache, v_cache, biases, norms, norm_eps: 1e-5 };
         store.apply(&column(x, 0)?, &column(x, 1)?, &column(x, 2)?)
     };
     let q = run(&x, [&cos, &sin], [&k, &v], [&bias, &norm])?;
     let gq = run(&gx, [&gcos, &gsin], [&gk, &gv], [&gbias, &gnorm])?;
     close(&format!("rotation of heads of {dim}"), &gq, &q, CLOSE)?;
-    // A plan is for one number of heads.
+    let [sinks, gsinks] = numbers(10, &[heads], DType::F32, device)?;
     let plan = AttentionPlan::new(sequences.to_vec());
-    let found = Attention::new(&plan, 0.1).apply([&gq, &gk, &gv])?;
+    let found = with.attention(&plan, &gsinks).apply([&gq, &gk, &gv])?;
     let q = gq.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
     let what = format!("attention with heads of {dim}");
-    close(&what, &found, &Attention::new(&plan, 0.1).reference([&q, &k, &v])?, CLOSE)?;
+    close(&what, &found, &with.attention(&plan, &sinks).reference([&q, &k, &v])?, CLOSE)?;
     let mut row = 0;
     for sequence in sequences {
         let (plan, own) = (AttentionPlan::new(vec![sequence.clone()]), gq.narrow(0, row, sequence.len)?);
-        let alone = Attention::new(&plan, 0.1).apply([&own, &gk, &gv])?;
+        let alone = with.attention(&plan, &gsinks).apply([&own, &gk, &gv])?;
         same_bits(&what, &alone, &found.narrow(0, row, sequence.len)?)?;
         row += sequence.len;
     }

@@ -43,7 +43,9 @@ template <class... A> Kernel erase(void (*kernel)(A...)) {
 
 #define ALL(SPACE, NAME) {#NAME "_f32", erase(SPACE::NAME##_f32)}, HALVES(SPACE, NAME)
 #define HALVES(SPACE, NAME) {#NAME "_f16", erase(SPACE::NAME##_f16)}, {#NAME "_bf16", erase(SPACE::NAME##_bf16)}
-#define DIMS(NAME) HALVES(attentions, NAME##_64), HALVES(attentions, NAME##_96), HALVES(attentions, NAME##_128)
+#define DIMS(NAME)                                                                                                    \
+  HALVES(attentions, NAME##_64), HALVES(attentions, NAME##_96), HALVES(attentions, NAME##_128),                       \
+      HALVES(attentions, NAME##_256)
 #define PRODUCTS(TYPE)                                                                                                \
   HALVES(blocks, blocks_##TYPE##_1), HALVES(blocks, blocks_##TYPE##_2), HALVES(blocks, blocks_##TYPE##_4)
 #define TILES(TYPE) PRODUCTS(TYPE), HALVES(blocks, widen_##TYPE)

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// File, the line, and its replacement.
-const MUTANTS: [(&str, &str, &str); 63] = [
+const MUTANTS: [(&str, &str, &str); 71] = [
     ("norm.cu", "/ (float)hidden", "/ (float)(hidden + 1)"),
     (
         "norm.cu",
@@ -24,7 +24,7 @@ const MUTANTS: [(&str, &str, &str); 63] = [
     ("swiglu.cu", "i = vectors * N + first", "i = vectors * N + first + 1"),
     ("swiglu.cu", "up += row * up_stride", "up += row * width"),
     ("swiglu.cu", "blockIdx.x % pieces", "blockIdx.x"),
-    ("attention.cuh", "key <= position ?", "key < position ?"),
+    ("attention.cuh", "key <= position && position", "key < position && position"),
     ("attention.cu", "row[i] >= visit_row && ", ""),
     ("attention.cu", "visit < count && at < keys ?", "visit < count ?"),
     ("attention.cu", "visit <= warp", "visit < warp"),
@@ -33,6 +33,14 @@ const MUTANTS: [(&str, &str, &str); 63] = [
     ("attention.cu", "loaded_from != from || loaded != taken", "loaded == 0"),
     ("attention.cu", "for (uint32_t &matrix : step) matrix = transposed(matrix);", ""),
     ("attention.cu", "warp % STEPS * 16", "0"),
+    ("attention.cuh", "position - key < window ?", "position - key <= window ?"),
+    ("attention.cuh", "load(sinks + head) * LOG2_E", "load(sinks + head)"),
+    ("attention.cuh", "return s.before / fold", "return 1.0f / fold"),
+    ("attention.cu", "return first <= span && span <= last;", "return span <= last;"),
+    ("attention.cu", "plane + share * TOGETHER * 16 + at * DIM", "plane + at * DIM"),
+    ("attention.cu", "== spans.last - spans.first", "== spans.last"),
+    ("attention_chunk.cuh", "(visit.index + 1) * PAGE > first", "visit.index * PAGE > first"),
+    ("attention_chunk.cuh", "part * (OWN / 8) + pair * 2", "pair * 2"),
     ("attention_chunk.cuh", "key < visit.keys", "true"),
     ("attention_chunk.cuh", "copies_done<STAGES - 2>();", "copies_done<STAGES - 1>();"),
     ("attention_chunk.cuh", "copies_done<STAGES - 2>();\n    __syncthreads();", "copies_done<STAGES - 2>();"),
@@ -46,7 +54,7 @@ const MUTANTS: [(&str, &str, &str); 63] = [
         "page_values + value_offset<DIM>(lane % 16, pair * 2) * 8",
     ),
     ("attention_chunk.cuh", "return d * 2 + (piece ^ (d >> 2 & 1));", "return d + (piece ^ (d >> 2 & 1));"),
-    ("attention.cu", "positions[row] / (SPAN * PAGE) + 1", "positions[row] / (SPAN * PAGE)"),
+    ("attention.cu", "spans.last - spans.first + 1", "spans.last - spans.first"),
     ("encoder.cu", "first + key < block.end ? score : -INFINITY", "score"),
     ("encoder.cu", "total = total * shrink;", ""),
     (

@@ -32,24 +32,12 @@ impl Decoder {
     pub fn load(spec: DecoderSpec, weights: &Weights, options: &LoadOptions) -> Result<Self> {
         if options.exact && options.device.is_cuda() && !attends_by_kernel(&spec, options.dtype) {
             let what = "sums in a fixed order (--exact) on a GPU".to_owned();
-            let reason = "expected heads of 64, 96 or 128 and no window shorter than the context: for others attention has no kernel";
+            let reason = "expected heads of 64, 96, 128 or 256 and no recurrent states: for others there is no kernel";
             return Err(ModelError::Tensor { what, source: candle_core::Error::Msg(reason.into()) });
         }
         if spec.shared_kv_layers > 0 && !options.more_devices.is_empty() {
             let what = format!("{} on several devices", spec.architecture);
             let reason = "expected one device: its last layers attend to keys and values of layers before them";
-            return Err(ModelError::Tensor { what, source: candle_core::Error::Msg(reason.into()) });
-        }
-        let by_kernel = |heads: Heads| {
-            Element::of(options.dtype).is_some_and(|of| attention_fits(of, heads.queries, heads.kv, heads.dim))
-        };
-        if spec.window_heads.is_some()
-            && options.device.is_cuda()
-            && (0..spec.layers).any(|layer| by_kernel(spec.heads_of(layer)))
-        {
-            // A step's plan of attention is that of one shape of heads.
-            let what = format!("{} on a GPU", spec.architecture);
-            let reason = "expected heads of neither 64, 96 nor 128 where full and windowed layers have different ones";
             return Err(ModelError::Tensor { what, source: candle_core::Error::Msg(reason.into()) });
         }
         // A model that was here before.
@@ -371,9 +359,10 @@ impl Loader<'_> {
     }
 }
 
-/// Whether every layer's attention is computed by a kernel of ours on a GPU, whatever the batch.
+/// Whether every layer's mixer is attention that a kernel of ours computes on a GPU, whatever the batch.
 fn attends_by_kernel(spec: &DecoderSpec, dtype: DType) -> bool {
-    let fits =
-        Element::of(dtype).is_some_and(|element| attention_fits(element, spec.heads, spec.kv_heads, spec.head_dim));
-    fits && spec.context <= spec.window && spec.window_heads.is_none()
+    let fits = |heads: Heads| {
+        Element::of(dtype).is_some_and(|element| attention_fits(element, heads.queries, heads.kv, heads.dim))
+    };
+    spec.recurrence.is_none() && (0..spec.layers).all(|layer| fits(spec.heads_of(layer)))
 }

@@ -85,7 +85,7 @@ impl Replays {
         if self.refused.is_some() || !decoder.is_capturable() || !batch.is_capturable(kv) {
             return Ok(None);
         }
-        // The kernels know no window. As long as none is exceeded it has no effect.
+        // A captured step has one plan of attention, without a window. As long as none is exceeded it has no effect.
         if !batch.plan().is_within_window(decoder.spec.window) {
             return Ok(None);
         }

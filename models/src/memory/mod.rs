@@ -13,7 +13,7 @@ use crate::spec::{DecoderSpec, Experts, Recurrence};
 use crate::weights::Weights;
 use candle_core::DType;
 use moot_kernels::PAGE;
-use moot_kernels::launch::{Element, attention_fits, most_attention_partial_bytes};
+use moot_kernels::launch::{Element, attention_fits, most_attention_partial_bytes, most_attention_positions};
 use placement::Placement;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -88,10 +88,9 @@ pub struct Footprint {
     hidden: usize,
     /// Rows of query, key and value together.
     attention: usize,
-    /// Query heads, KV heads and the numbers of each.
-    heads: [usize; 3],
-    /// Positions that some layer's rows attend to at most.
-    window: usize,
+    /// Of each kind of layers that attend: query heads, KV heads and the numbers of each, and the positions that a row
+    /// attends to at most.
+    attending: Vec<([usize; 3], usize)>,
     intermediate: usize,
     /// Numbers of the vectors that a token brings to all layers.
     layer_inputs: usize,
@@ -135,6 +134,14 @@ impl Footprint {
             let experts = spec.experts_of(layer).map_or(0, used);
             spec.dense_width(layer).max(experts)
         };
+        let attends = |layer: usize| {
+            let heads = spec.heads_of(layer);
+            ([heads.queries, heads.kv, heads.dim], spec.window_of(layer))
+        };
+        let mut attending: Vec<_> =
+            (0..spec.layers).filter(|&layer| !spec.kind(layer).recurrent).map(attends).collect();
+        attending.sort_unstable();
+        attending.dedup();
         let widest = |width: &dyn Fn(usize) -> usize| (0..spec.layers).map(width).max().unwrap_or(0);
         Self {
             types: sorted(types),
@@ -144,8 +151,7 @@ impl Footprint {
             state_bytes: KvCache::state_bytes(spec) as u64,
             hidden: spec.hidden,
             attention: projected(widest(&attention), spec.recurrence),
-            heads: [spec.heads, spec.kv_heads, spec.head_dim],
-            window: (0..spec.layers).map(|layer| spec.window_of(layer)).max().unwrap_or(usize::MAX),
+            attending,
             intermediate: widest(&inner),
             layer_inputs: spec.layer_inputs.map_or(0, |inputs| spec.layers * inputs.width),
             vocab: spec.vocab,
@@ -263,14 +269,17 @@ impl Footprint {
         PROGRAM + VOCABULARY_ENTRY * self.vocab as u64 + activations.saturating_add(logits)
     }
 
-    /// Bytes of the results that a GPU's attention keeps of spans of positions, for sequences with few tokens in a step.
-    /// Its kernels know no window: where all layers have one, no row that they compute has more positions.
+    /// Bytes of the results that a GPU's attention keeps of spans of positions, for sequences with few tokens in a step:
+    /// once for all layers with the same heads and the same window.
     fn span_bytes(&self, width: u64, [rows, tokens, positions]: [usize; 3]) -> u64 {
-        let [heads, kv_heads, head_dim] = self.heads;
-        if width != 2 || !attention_fits(Element::F16, heads, kv_heads, head_dim) {
-            return 0;
-        }
-        most_attention_partial_bytes(self.heads, rows, tokens, positions.min(self.window)) as u64
+        let by_kernel = |[heads, kv_heads, head_dim]: [usize; 3]| {
+            width == 2 && attention_fits(Element::F16, heads, kv_heads, head_dim)
+        };
+        let read = |window: usize| positions.min(most_attention_positions(window));
+        let mut plans: Vec<_> = self.attending.iter().map(|&(heads, window)| (heads, read(window))).collect();
+        plans.dedup();
+        let bytes = |(heads, read)| most_attention_partial_bytes(heads, rows, tokens, read) as u64;
+        plans.into_iter().filter(|&(heads, _)| by_kernel(heads)).map(bytes).fold(0, u64::saturating_add)
     }
 
     /// All of it, for `load`.

@@ -47,13 +47,8 @@ impl<'a> Attention<'a> {
     pub fn apply(&self, [q, k_cache, v_cache]: [&Tensor; 3]) -> Result<Tensor> {
         match q.device() {
             Device::Cpu => q.contiguous()?.apply_op3_no_bwd(k_cache, v_cache, self),
-            // The kernels are causal and know neither sinks nor a window; a window that no row exceeds is none.
-            Device::Cuda(_)
-                if self.sinks.is_none()
-                    && self.plan.ends().is_none()
-                    && self.plan.is_within_window(self.window)
-                    && on_tensor_cores(q, k_cache)? =>
-            {
+            // The kernels are causal.
+            Device::Cuda(_) if self.plan.ends().is_none() && on_tensor_cores(q, k_cache)? => {
                 q.contiguous()?.apply_op3_no_bwd(k_cache, v_cache, self)
             }
             _ => self.reference([q, k_cache, v_cache]),
@@ -79,6 +74,9 @@ impl<'a> Attention<'a> {
                 k.shape(),
                 self.plan.rows()
             );
+        }
+        if let Some(found) = self.sinks.filter(|sinks| sinks.dims() != [heads]) {
+            bail!("attention: sinks {:?} for {heads} heads", found.dims());
         }
         for sequence in &self.plan.sequences {
             let needed = (sequence.start + sequence.len).div_ceil(PAGE);
@@ -122,9 +120,6 @@ impl CustomOp3 for Attention<'_> {
         let (tokens, heads, kv_heads, head_dim) = self.check(q_layout, k_layout)?;
         let table = cpu_table()?;
         let sinks = self.sinks.map(Tensor::to_vec1::<f32>).transpose()?;
-        if let Some(found) = sinks.as_ref().map(Vec::len).filter(|&found| found != heads) {
-            bail!("attention: {found} sinks for {heads} heads");
-        }
         let mut out = vec![0.0_f32; tokens * heads * head_dim];
         let call = AttentionCall {
             q: f32_slice("attention", q, q_layout)?,
@@ -168,13 +163,10 @@ impl CustomOp3 for Attention<'_> {
         use candle_core::backend::BackendStorage;
         let (_, heads, kv_heads, head_dim) = self.check(q_layout, k_layout)?;
         let shape = AttentionShape { heads, kv_heads, head_dim, scale: self.scale };
-        let plan = self.plan.on_gpu(&shape, &Device::Cuda(q.device().clone()))?;
-        let OnGpu { cascade, words, partial } = &*plan;
-        if partial.elem_count() < launch::attention_partial_len(&shape, cascade) {
-            bail!("attention: a plan that was made for other heads");
-        }
+        let plan = self.plan.on_gpu(&shape, self.window, &Device::Cuda(q.device().clone()))?;
+        let OnGpu { cascade, words, partial, .. } = &*plan;
         let tensors = [(q, q_layout), (k, k_layout), (v, v_layout)];
-        let out = crate::cuda::attention(tensors, &shape, cascade, [words, partial])?;
+        let out = crate::cuda::attention(tensors, self.sinks, &shape, cascade, [words, partial])?;
         Ok((out, q_layout.shape().clone()))
     }
 }

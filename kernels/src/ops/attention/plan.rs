@@ -18,9 +18,11 @@ pub(super) const TASK_QUERIES: usize = 8;
 /// Queries of a product of bf16.
 pub(super) const ROUNDED_TASK_QUERIES: usize = 16;
 
-/// The plan of a step on a GPU, shared by all layers.
+/// The plan of a step on a GPU, shared by all layers with such heads and such a window.
 #[derive(Debug)]
 pub(super) struct OnGpu {
+    /// Query heads, KV heads, and the numbers of each.
+    heads: [usize; 3],
     /// The work of its thread blocks.
     pub cascade: Cascade,
     /// [`Cascade::words`] on the device.
@@ -35,8 +37,12 @@ impl OnGpu {
         let partial = launch::attention_partial_len(shape, &cascade).max(1);
         // The counts must begin at 0.
         let partial = Tensor::zeros(partial, DType::F32, words.device())?;
-        Ok(Self { cascade, words, partial })
+        Ok(Self { heads: heads_of(shape), cascade, words, partial })
     }
+}
+
+fn heads_of(shape: &AttentionShape) -> [usize; 3] {
+    [shape.heads, shape.kv_heads, shape.head_dim]
 }
 
 /// Tiles without a window, and with one.
@@ -157,12 +163,12 @@ impl AttentionPlan {
         self.sequences.iter().all(|s| s.start + s.len <= window)
     }
 
-    /// The plan of a GPU that may be captured, and its size; `None` where attention has no kernel of ours or a
-    /// sequence is a chunk of a prompt.
+    /// The plan of a GPU that may be captured, without a window, and its size; `None` where attention has no kernel of ours
+    /// or a sequence is a chunk of a prompt.
     #[must_use]
     pub fn to_capture(&self, dtype: DType, [heads, kv_heads, head_dim]: [usize; 3]) -> Option<(Cascade, PlanSize)> {
         let kernel = launch::attention_fits(Element::of(dtype)?, heads, kv_heads, head_dim);
-        let cascade = kernel.then(|| Cascade::new(&self.sequences, heads / kv_heads))?;
+        let cascade = kernel.then(|| Cascade::new(&self.sequences, heads / kv_heads, usize::MAX))?;
         let size = cascade.size()?;
         Some((cascade.padded(size), size))
     }
@@ -203,7 +209,7 @@ impl AttentionPlan {
     /// was used on a GPU, or by products of bf16, the pages read there.
     #[must_use]
     pub fn page_reads(&self) -> usize {
-        if let Some(on_gpu) = self.on_gpu.any() {
+        if let Some(on_gpu) = self.on_gpu.all().iter().max_by_key(|on_gpu| on_gpu.cascade.window()) {
             return on_gpu.cascade.page_reads();
         }
         if let Some(tiles) = self.block_tiles.whole.get() {
@@ -225,10 +231,12 @@ impl AttentionPlan {
         self.sequences.iter().map(reads).sum()
     }
 
-    /// The plan on a GPU. A batch is one model's, so `shape` is always the same.
-    pub(super) fn on_gpu(&self, shape: &AttentionShape, device: &Device) -> Result<Arc<OnGpu>> {
-        self.on_gpu.get(device, || {
-            let cascade = Cascade::new(&self.sequences, shape.heads / shape.kv_heads);
+    /// The plan on a GPU of layers whose rows attend to `window` positions at most.
+    pub(super) fn on_gpu(&self, shape: &AttentionShape, window: usize, device: &Device) -> Result<Arc<OnGpu>> {
+        let window = self.effective(window).unwrap_or(usize::MAX);
+        let fits = |held: &OnGpu| held.heads == heads_of(shape) && held.cascade.window() == Cascade::window_of(window);
+        self.on_gpu.get_where(device, fits, || {
+            let cascade = Cascade::new(&self.sequences, shape.heads / shape.kv_heads, window);
             let words = upload(cascade.words(), device)?;
             OnGpu::new(cascade, words, shape)
         })

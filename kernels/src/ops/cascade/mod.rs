@@ -8,7 +8,7 @@
 mod plan;
 
 use crate::pages::{PAGE, SequenceRows};
-use plan::{PlacedSequence, Plan, VISIT, WORK};
+use plan::{PlacedSequence, Plan, VISIT, WORK, first_page};
 
 pub use plan::{Kind, SPAN};
 
@@ -41,6 +41,7 @@ impl PlanSize {
 pub struct Cascade {
     words: Vec<u32>,
     rows: usize,
+    window: usize,
     /// As in [`Kind::ALL`]: first word and works.
     works: [(usize, usize); 2],
     visits: (usize, usize),
@@ -54,15 +55,21 @@ impl Cascade {
         (1..=QUERIES).contains(&group)
     }
 
+    /// `window` as the kernels take it, in 32 bits: positions are fewer.
+    pub(crate) fn window_of(window: usize) -> usize {
+        window.clamp(1, u32::MAX as usize)
+    }
+
     /// Plans the rows of `sequences`, one after the other, for `group` query heads of a KV head, which must
-    /// [fit](Self::fits).
+    /// [fit](Self::fits). Each row attends to `window` positions at most, the last ones, its own among them.
     #[must_use]
-    pub fn new(sequences: &[SequenceRows], group: usize) -> Self {
+    pub fn new(sequences: &[SequenceRows], group: usize, window: usize) -> Self {
+        let window = Self::window_of(window);
         let mut plan = Plan::with_tiles(QUERIES / group);
         let mut short: Vec<PlacedSequence<'_>> = Vec::new();
         let (mut row, mut results) = (0, 0);
         for sequence in sequences {
-            let part = PlacedSequence { sequence, row };
+            let part = PlacedSequence { sequence, row, window };
             let several = if sequence.len > 1 { part.results() } else { 0 };
             if sequence.len > QUERIES / group || results + several > MOST_OF_SEVERAL {
                 plan.spans(&short);
@@ -75,11 +82,11 @@ impl Cascade {
             row += sequence.len;
         }
         plan.spans(&short);
-        Self::written(plan, sequences)
+        Self::written(plan, sequences, window)
     }
 
     /// The words of `plan`.
-    fn written(mut plan: Plan, sequences: &[SequenceRows]) -> Self {
+    fn written(mut plan: Plan, sequences: &[SequenceRows], window: usize) -> Self {
         // The longest first, so that no long work begins last.
         plan.works.iter_mut().for_each(|works| works.sort_by_key(|work| std::cmp::Reverse(work[3])));
         let mut words: Vec<u32> =
@@ -89,7 +96,8 @@ impl Cascade {
         let mut partials = 0;
         for &row in &plan.spanned {
             words[rows + row as usize] = partials;
-            partials += words[row as usize] / (SPAN * PAGE) as u32 + 1;
+            let position = words[row as usize] as usize;
+            partials += (position / (SPAN * PAGE) - first_page(position, window) / SPAN + 1) as u32;
         }
         let works = plan.works.each_ref().map(|works| {
             let first = words.len();
@@ -98,7 +106,7 @@ impl Cascade {
         });
         let visits = (words.len(), plan.visits.len());
         words.extend(plan.visits.iter().flatten());
-        Self { words, rows, works, visits, partials: partials as usize }
+        Self { words, rows, window, works, visits, partials: partials as usize }
     }
 
     /// All words of the plan.
@@ -129,6 +137,12 @@ impl Cascade {
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// Positions that a row attends to at most.
+    #[must_use]
+    pub fn window(&self) -> usize {
+        self.window
     }
 
     /// The first word of the visits.
@@ -183,7 +197,7 @@ impl Cascade {
         words.extend(of(self.visits, VISIT));
         words.resize(size.words(), 0);
         let works = [(first, size.works), (visits.0, 0)];
-        Self { words, rows: self.rows, works, visits, partials: size.works }
+        Self { words, rows: self.rows, window: self.window, works, visits, partials: size.works }
     }
 }
 
@@ -197,7 +211,7 @@ mod tests {
         SequenceRows { start, len, pages: pages.into_iter().collect() }
     }
 
-    /// For every row and span: the pages in the order they are visited, each with its index.
+    /// For every row and span: the pages with keys that it attends to, in the order they are visited, each with its index.
     fn reads(cascade: &Cascade) -> BTreeMap<(u32, u32), Vec<(u32, u32)>> {
         let mut reads: BTreeMap<(u32, u32), Vec<(u32, u32)>> = BTreeMap::new();
         for kind in Kind::ALL {
@@ -210,7 +224,8 @@ mod tests {
                     assert!(first >= row && first + many <= row + rows && (1..=16).contains(&keys));
                     for row in first..first + many {
                         let position = cascade.words()[cascade.positions() + row as usize];
-                        if index * 16 <= position {
+                        let first = (position as usize + 1).saturating_sub(cascade.window());
+                        if index * 16 <= position && (index as usize + 1) * 16 > first {
                             assert!(keys > (position - index * 16).min(15), "a key that is attended to is written");
                             reads.entry((row, index / SPAN as u32)).or_default().push((index, page));
                         }
@@ -222,23 +237,30 @@ mod tests {
     }
 
     fn check(sequences: &[SequenceRows], group: usize) -> Cascade {
-        let cascade = Cascade::new(sequences, group);
+        for window in [1, 16, 17, 100, 128, 129, 300] {
+            check_window(sequences, group, window);
+        }
+        check_window(sequences, group, usize::MAX)
+    }
+
+    fn check_window(sequences: &[SequenceRows], group: usize, window: usize) -> Cascade {
+        let cascade = Cascade::new(sequences, group, window);
         let reads = reads(&cascade);
-        let mut row = 0;
+        let (mut row, mut spans) = (0, 0);
         for sequence in sequences {
             for position in sequence.start..sequence.start + sequence.len {
-                let pages = position / PAGE + 1;
-                for span in 0..pages.div_ceil(SPAN) {
-                    let wanted: Vec<(u32, u32)> =
-                        (span * SPAN..pages.min((span + 1) * SPAN)).map(|i| (i as u32, sequence.pages[i])).collect();
+                let (first, pages) = ((position + 1).saturating_sub(window) / PAGE, position / PAGE + 1);
+                for span in first / SPAN..pages.div_ceil(SPAN) {
+                    let own = first.max(span * SPAN)..pages.min((span + 1) * SPAN);
+                    let wanted: Vec<(u32, u32)> = own.map(|i| (i as u32, sequence.pages[i])).collect();
                     assert_eq!(reads.get(&(row, span as u32)), Some(&wanted), "row {row}, span {span}");
+                    spans += 1;
                 }
                 row += 1;
             }
         }
-        let spans: usize = reads.len();
-        let rows = sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|p| p / (SPAN * PAGE) + 1);
-        assert_eq!(spans, rows.sum::<usize>(), "no row reads what is not its own");
+        assert_eq!(reads.len(), spans, "no row reads what is not its own");
+        assert!(spans >= cascade.partials());
         if let Some(size) = cascade.size() {
             let padded = cascade.padded(size);
             assert_eq!(padded.words().len(), size.words());
@@ -250,11 +272,11 @@ mod tests {
 
     #[test]
     fn plans_of_growing_sequences_have_the_same_size() {
-        let size = |position| Cascade::new(&[sequence(position, 1, 0..64), sequence(position, 1, 64..128)], 4).size();
+        let size = |position| Cascade::new(&[sequence(position, 1, 0..64), sequence(position, 1, 64..128)], 4, usize::MAX).size();
         assert_eq!(size(100), size(900));
-        let many = |position| Cascade::new(&vec![sequence(position, 1, 0..64); 30], 4).size();
+        let many = |position| Cascade::new(&vec![sequence(position, 1, 0..64); 30], 4, usize::MAX).size();
         assert_ne!(many(100), many(900));
-        assert_eq!(Cascade::new(&[sequence(0, 100, 0..7)], 4).size(), None);
+        assert_eq!(Cascade::new(&[sequence(0, 100, 0..7)], 4, usize::MAX).size(), None);
     }
 
     #[test]
@@ -303,6 +325,21 @@ mod tests {
         let cascade = check(&of(1216, 64, 30), 1);
         assert_eq!((cascade.partials(), cascade.works(Kind::Chunk).1), (25 * 640, 5));
         assert!(cascade.partials() <= Cascade::most_partials(30, 30 * 64, 1280, 1));
+    }
+
+    #[test]
+    fn a_window_leaves_out_what_no_row_reaches() {
+        // Pages 0 to 61 were given back: none of them is read.
+        let pages = |own: u32| std::iter::repeat_n(crate::pages::NO_PAGE, 62).chain(100 * own..100 * own + 20);
+        let rows = [sequence(1100, 1, pages(1)), sequence(1130, 100, pages(2)), sequence(1101, 1, pages(1))];
+        let cascade = check_window(&rows, 4, 100);
+        // 100 positions from within a page are in seven or eight pages: of two rows, and of tiles of 16 rows.
+        assert!(cascade.page_reads() <= (2 + 7) * 8, "{}", cascade.page_reads());
+        assert_eq!(cascade.partials(), 2 + 2);
+        // Two rows of one sequence's pages whose windows begin in different pages of a span read them together.
+        let both = [sequence(1100, 1, pages(1)), sequence(1116, 1, pages(1))];
+        let cascade = check_window(&both, 4, 60);
+        assert_eq!((cascade.page_reads(), cascade.works(Kind::Span).1), (5, 1));
     }
 
     #[test]

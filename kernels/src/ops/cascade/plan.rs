@@ -1,6 +1,7 @@
 //! The works of a plan: tiles of long chunks, and spans of pages that neighbouring sequences share.
 
 use crate::pages::{PAGE, SequenceRows};
+use std::ops::Range;
 
 /// Pages of a span.
 pub const SPAN: usize = 8;
@@ -26,11 +27,17 @@ pub(super) const WORK: usize = 4;
 pub(super) type Visit = [u32; VISIT];
 pub(super) const VISIT: usize = 5;
 
-/// A sequence and its first row in the batch.
+/// The page with the first position that the row at `position` attends to: of the last `window` up to its own.
+pub(super) fn first_page(position: usize, window: usize) -> usize {
+    (position + 1).saturating_sub(window) / PAGE
+}
+
+/// A sequence, its first row in the batch, and the positions that its rows attend to at most.
 #[derive(Clone, Copy)]
 pub(super) struct PlacedSequence<'a> {
     pub(super) sequence: &'a SequenceRows,
     pub(super) row: usize,
+    pub(super) window: usize,
 }
 
 impl PlacedSequence<'_> {
@@ -39,13 +46,21 @@ impl PlacedSequence<'_> {
         self.sequence.start + self.sequence.len
     }
 
-    fn pages(&self) -> usize {
-        self.keys().div_ceil(PAGE)
+    /// The pages that its rows read.
+    fn pages(&self) -> Range<usize> {
+        first_page(self.sequence.start, self.window)..self.keys().div_ceil(PAGE)
     }
 
-    /// Partial results of all rows, if they are computed by spans: as many for each as for the last.
+    /// Those of them that are in the span from page `first` on.
+    fn pages_of_span(&self, first: usize) -> Range<usize> {
+        let pages = self.pages();
+        pages.start.max(first)..pages.end.min(first + SPAN)
+    }
+
+    /// Partial results of all rows, if they are computed by spans: for each as many as all of them have spans.
     pub(super) fn results(&self) -> usize {
-        self.sequence.len * self.pages().div_ceil(SPAN)
+        let pages = self.pages();
+        self.sequence.len * (pages.end.div_ceil(SPAN) - pages.start / SPAN)
     }
 }
 
@@ -67,13 +82,14 @@ impl Plan {
         Self { tile, ..Self::default() }
     }
 
-    /// Tiles of one sequence, each through all its pages.
+    /// Tiles of one sequence, each through all pages that its rows read.
     pub(super) fn chunk(&mut self, part: &PlacedSequence<'_>) {
         let sequence = part.sequence;
         for first in (0..sequence.len).step_by(self.tile) {
             let rows = self.tile.min(sequence.len - first);
             let (row, keys, from) = (part.row + first, sequence.start + first + rows, self.visits.len());
-            for (index, &page) in sequence.pages[..keys.div_ceil(PAGE)].iter().enumerate() {
+            for index in first_page(sequence.start + first, part.window)..keys.div_ceil(PAGE) {
+                let page = sequence.pages[index];
                 let written = (keys - index * PAGE).min(PAGE);
                 self.visits.push([page, index as u32, row as u32, rows as u32, written as u32]);
             }
@@ -85,8 +101,10 @@ impl Plan {
     pub(super) fn spans(&mut self, parts: &[PlacedSequence<'_>]) {
         let rows = parts.iter().flat_map(|part| part.row..part.row + part.sequence.len);
         self.spanned.extend(rows.map(|row| row as u32));
-        let most = parts.iter().map(PlacedSequence::pages).max().unwrap_or(0);
-        for first in (0..most).step_by(SPAN) {
+        let all = parts.iter().map(PlacedSequence::pages);
+        let least = all.clone().map(|pages| pages.start).min().unwrap_or(0);
+        let most = all.map(|pages| pages.end).max().unwrap_or(0);
+        for first in (least / SPAN * SPAN..most).step_by(SPAN) {
             let mut at = 0;
             while at < parts.len() {
                 let end = at + self.sharers(&parts[at..], first);
@@ -100,26 +118,27 @@ impl Plan {
         }
     }
 
-    /// How many of the first parts read the span from page `first` on together; 0 where the first of them has none
-    /// there.
+    /// How many of the first parts read the span from page `first` on together: each has there a page in common with
+    /// the first of them, the first that both read. 0 where the first of them reads none there.
     fn sharers(&self, parts: &[PlacedSequence<'_>], first: usize) -> usize {
-        let page = |part: &PlacedSequence<'_>| (first < part.pages()).then(|| part.sequence.pages[first]);
-        let shared = page(&parts[0]);
+        let own = parts[0].pages_of_span(first);
         let mut rows = 0;
         let joins = |part: &&PlacedSequence<'_>| {
             rows += part.sequence.len;
-            shared.is_some() && page(part) == shared && rows <= self.tile
+            let other = part.pages_of_span(first);
+            let index = own.start.max(other.start);
+            let both = index < own.end.min(other.end);
+            both && part.sequence.pages[index] == parts[0].sequence.pages[index] && rows <= self.tile
         };
         parts.iter().take_while(joins).count()
     }
 
-    /// One span of `parts`, which have its first page in common.
+    /// One span of `parts`, which have pages of it in common.
     fn span(&mut self, parts: &[PlacedSequence<'_>], first: usize) {
         let from = self.visits.len();
-        let end = parts.iter().map(PlacedSequence::pages).max().unwrap_or(0).min(first + SPAN);
-        for index in first..end {
+        for index in first..first + SPAN {
             let level = self.visits.len();
-            for part in parts.iter().filter(|part| index < part.pages()) {
+            for part in parts.iter().filter(|part| part.pages_of_span(first).contains(&index)) {
                 let (page, row, rows) = (part.sequence.pages[index], part.row as u32, part.sequence.len as u32);
                 let written = (part.keys() - index * PAGE).min(PAGE) as u32;
                 match self.visits[level..].last_mut() {
