@@ -6,7 +6,7 @@ use crate::prompts::File;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIMS};
 use crate::protocol::formats::TEXT;
 use crate::protocol::labelling::decomposer::{self, DECOMPOSER, Extent, Text, decompose};
-use crate::protocol::labelling::settings::{self, LABELS, Labelling, TUNED};
+use crate::protocol::labelling::settings::{self, LABELS, Labelling, ORDER, TUNED};
 use crate::protocol::labelling::{AGAIN, LABEL_WEIGHTS, LABELLER, SCORED, judge};
 use crate::protocol::passages::all_texts;
 use crate::protocol::switches::{Kind, Switch, Values};
@@ -48,6 +48,7 @@ An empty report is malformed.",
         },
         LABELS,
         LABEL_WEIGHTS,
+        ORDER,
     ],
     presets: &[TUNED],
     max_tokens: REPORT_TOKENS,
@@ -61,7 +62,7 @@ struct ConflictReport {
 }
 
 fn build(values: &mut Values) -> Result<Box<dyn Method>> {
-    Ok(Box::new(ConflictReport { strength: values.choice("strength").to_owned(), labelling: Labelling::of(values)? }))
+    Ok(Box::new(ConflictReport { strength: values.choice("strength").to_owned(), labelling: Labelling::in_order(values)? }))
 }
 
 impl Method for ConflictReport {

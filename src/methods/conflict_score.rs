@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use crate::protocol::equality::Equality;
 use crate::protocol::labelling::decomposer::{self, DECOMPOSER, Extent, Text, decompose};
-use crate::protocol::labelling::settings::{self, By, LABELS, Labelling, Quotes, TUNED};
+use crate::protocol::labelling::settings::{self, By, LABELS, Labelling, ORDER, Quotes, TUNED};
 use crate::protocol::labelling::{AGAIN, LABEL_WEIGHTS, LABELLER, SCORED, TOGETHER, judge};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ctx, Method, Needs, Row};
@@ -73,12 +73,6 @@ const CERTAIN: Switch = Switch {
     about: "probability from which on entailment decides (labels=both)",
     kind: Kind::Number(0.34, 1.0),
     default: "0.9",
-};
-const ORDER: Switch = Switch {
-    name: "order",
-    about: "order of a reply: quote-first (the paper; more tokens) or label-first (the default with together, without reasons, or if labels is not labeller)",
-    kind: Kind::Choice(&["label-first", "quote-first"]),
-    default: "quote-first",
 };
 const QUOTES: Switch = Switch {
     name: "quotes",

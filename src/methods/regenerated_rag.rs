@@ -10,7 +10,7 @@ use crate::prompts::File;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIMS};
 use crate::protocol::formats::TEXT;
 use crate::protocol::labelling::decomposer::{self, DECOMPOSER, Extent, Text, decompose};
-use crate::protocol::labelling::settings::{self, LABELS, Labelling, TUNED};
+use crate::protocol::labelling::settings::{self, LABELS, Labelling, ORDER, TUNED};
 use crate::protocol::labelling::{AGAIN as RETRY, LABEL_WEIGHTS, LABELLER, SCORED, judge};
 use crate::protocol::passages::{all_texts, short_answer};
 use crate::protocol::switches::{Kind, Switch, Values};
@@ -52,6 +52,7 @@ A malformed second reply leaves the first answer, which is recorded as a fallbac
         },
         LABELS,
         LABEL_WEIGHTS,
+        ORDER,
     ],
     presets: &[TUNED],
     // The paper names no limit, and its code is not published: as conflict-report, whose text is the longest.
@@ -76,7 +77,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
     Ok(Box::new(RegeneratedRag {
         scored: feedback == "score",
         warned: feedback == "warning",
-        labelling: Labelling::of(values)?,
+        labelling: Labelling::in_order(values)?,
     }))
 }
 

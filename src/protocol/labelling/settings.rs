@@ -14,6 +14,14 @@ pub(crate) const LABELS: Switch = Switch {
     default: "labeller",
 };
 
+/// The switch `order`: whether a label precedes its quote and reason.
+pub(crate) const ORDER: Switch = Switch {
+    name: "order",
+    about: "order of a reply: quote-first (the paper; more tokens) or label-first (the default with together, without reasons, or if labels is not labeller)",
+    kind: Kind::Choice(&["label-first", "quote-first"]),
+    default: "quote-first",
+};
+
 /// The preset of methods with the switch `labels`.
 pub(crate) const TUNED: Preset = Preset {
     name: "tuned",
@@ -59,6 +67,23 @@ impl Labelling {
         let as_paper = by == By::Labeller;
         let quotes = if as_paper { Quotes::Any } else { Quotes::Sentences };
         Ok(Self { by, certain: 0.9, label_first: !as_paper, quotes, together: false, reasons: true })
+    }
+
+    /// The same in the order that the switch [`ORDER`] says, where it was typed; else the switch is set.
+    ///
+    /// # Errors
+    /// As [`Self::of`], and scored labels after their quotes.
+    pub(crate) fn in_order(values: &mut Values) -> Result<Self> {
+        let labelling = Self::of(values)?;
+        if !values.is_typed(ORDER.name) {
+            values.set(ORDER.name, if labelling.label_first { "label-first" } else { "quote-first" });
+            return Ok(labelling);
+        }
+        let label_first = values.choice(ORDER.name) == "label-first";
+        if !label_first && matches!(labelling.by, By::Scored(_)) {
+            return Err(values.wrong("labels scored score each pair first: expected no switch order"));
+        }
+        Ok(Self { label_first, ..labelling })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Methods that use ConflictScore: an answer given again, and reports with their score.
 
-use super::super::{prompt, typed};
+use super::super::{prompt, typed, usage_error};
 use super::{BRIDGE, claims, question, tuned};
 use moot::eval::metrics::changes::{Revision, against, revised};
 use moot::llm::Call;
@@ -69,6 +69,24 @@ fn an_answer_whose_claim_conflicts_is_given_again_with_the_conflict_shown() {
         revisions(&hold("regenerated-rag", &[], &spoilt, &reader(OPTIONS[0]))),
         [Some(1.0), Some(0.0), Some(0.0)]
     );
+}
+
+/// The paper's labels follow their quotes; others precede them, unless an order is typed.
+#[test]
+fn the_order_of_labels_is_chosen() {
+    for method in ["conflict-report", "regenerated-rag"] {
+        let build = |switches: &[(&str, &str)]| methods::build(method, &typed(switches));
+        let order = |switches: &[(&str, &str)]| build(switches).unwrap().values.choice("order").to_owned();
+        assert_eq!((order(&[]), order(&[("labels", "entailment")])), ("quote-first".into(), "label-first".into()));
+        let scored = build(&[("labels", "scored"), ("order", "quote-first")]);
+        assert!(usage_error(scored).contains("expected no switch order"));
+    }
+    let labelled = |switches: &[(&str, &str)]| {
+        let record = hold("regenerated-rag", switches, &two_options(), &reader(OPTIONS[0]));
+        record.calls[1].messages[0].content.clone()
+    };
+    let first = |text: &str| text.rfind("Label:").unwrap() < text.rfind("Quote:").unwrap();
+    assert!(first(&labelled(&[])) && !first(&labelled(&[("order", "quote-first")])));
 }
 
 #[test]
