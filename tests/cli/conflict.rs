@@ -165,7 +165,7 @@ fn impossible_comparisons_are_reported_before_a_model_is_loaded() {
         ("nowhere.txt --docs council.txt", None, &["nowhere.txt"]),
         ("set.jsonl --docs council.txt", None, &["set.jsonl", "a text", ".jsonl"]),
         ("answer.txt --docs nowhere", None, &["nowhere"]),
-        ("answer.txt --record x.jsonl", None, &["cannot be used with"]),
+        ("answer.txt --record x.jsonl", None, &["RESPONSE", "cannot be used with", "--record"]),
         ("--record answer.txt", None, &["answer.txt:1", "a record of moot"]),
         ("answer.txt --docs council.txt --rounds 2", None, &["conflict-score has no switch \"rounds\""]),
         ("answer.txt --docs council.txt --certain 7", None, &["switch certain", "from 0.34 to 1"]),

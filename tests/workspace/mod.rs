@@ -1,5 +1,6 @@
 //! Plans: the same options from every face, resolved once, errors that name the option.
 
+mod conflict;
 mod inline;
 mod own;
 mod recorded;
