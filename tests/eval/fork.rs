@@ -14,6 +14,7 @@ use moot::methods;
 use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::{Document, Gold, Hit, Origin, Passage, Question};
 use moot::retrieval::{Retriever, RetrieverIdentity, Wanted};
+use moot::transcript::QuestionRecord;
 use moot::{MootError, Result};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -250,6 +251,53 @@ fn no_debate_begins_after_an_error() {
     let whys = Whys { method: &broken, ..whys };
     assert!(whys.hold(&olds, &mut |_| Ok(())).unwrap_err().to_string().contains("no method"));
     assert!(count.load(Ordering::SeqCst) < 80, "{count:?}");
+}
+
+/// Questions come in their order; one without documents has no debate of its own, so the first of them come at once.
+#[test]
+fn a_question_waits_for_the_debates_of_earlier_ones_alone() {
+    let mut record = recorded(&["1902", "1903", "1902"], "1", Sampling::Greedy);
+    let named = |id: &str, old: &QuestionRecord, documents: usize| {
+        let mut old = old.clone();
+        old.question.id = id.into();
+        old.question.documents.truncate(documents);
+        old
+    };
+    let old = record.questions.remove(0);
+    let all = [("a", 0), ("b", 0), ("c", 3), ("d", 0), ("e", 3), ("f", 0)];
+    record.questions = all.map(|(id, documents)| named(id, &old, documents)).into();
+    let olds: Vec<_> = record.questions.iter().collect();
+    let (method, count) = (|| fork::method_of(&record), Arc::new(AtomicUsize::new(0)));
+    let counter = count.clone();
+    let llm = Scripted::new(move |call| {
+        counter.fetch_add(1, Ordering::SeqCst);
+        reply(call)
+    });
+    for in_flight in [1, 4] {
+        count.store(0, Ordering::SeqCst);
+        let whys = Whys { header: &record.header, method: &method, tools: Tools::new(&llm), in_flight };
+        let mut known = Vec::new();
+        let ended = whys.hold(&olds, &mut |why| {
+            known.push((why.question, why.documents.len(), count.load(Ordering::SeqCst) > 0));
+            Ok(())
+        });
+        ended.unwrap();
+        let found: Vec<_> = known.iter().map(|(id, documents, _)| (id.as_str(), *documents)).collect();
+        assert_eq!(found, all, "{in_flight} in flight");
+        let asked: Vec<bool> = known.iter().map(|(.., asked)| *asked).collect();
+        assert_eq!(asked, [false, false, true, true, true, true], "{in_flight} in flight");
+
+        // An error at the first of them begins no debate, and where no question has documents there is none.
+        count.store(0, Ordering::SeqCst);
+        assert!(matches!(whys.hold(&olds, &mut |_| Err(MootError::Interrupted)), Err(MootError::Interrupted)));
+        let mut ids = Vec::new();
+        let ended = whys.hold(&olds[..2], &mut |why| {
+            ids.push(why.question);
+            Ok(())
+        });
+        assert!(ended.is_ok() && ids == ["a", "b"], "{ids:?}");
+        assert_eq!(count.load(Ordering::SeqCst), 0, "{in_flight} in flight");
+    }
 }
 
 #[test]
