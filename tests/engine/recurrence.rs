@@ -2,9 +2,11 @@
 //! same bits wherever it began.
 
 use super::experts::{Q8_0, model as model_with, qwen35moe};
-use super::{CHANCE, VOCAB, bits, done, greedy, one, words};
+use super::{CHANCE, VOCAB, bits, collect, done, greedy, one, words};
 use candle_core::quantized::GgmlDType;
-use moot::engine::{Engine, EngineOptions, Request};
+use moot::MootError;
+use moot::cancel::Cancel;
+use moot::engine::{Engine, EngineOptions, Request, Think};
 use moot::generation::{Grammar, Sampling};
 use moot_models::arch::{Config, spec_of_config};
 use moot_models::memory::Footprint;
@@ -12,6 +14,7 @@ use moot_models::weights::{RandomOptions, Weights};
 use moot_models::{DecoderSpec, LoadOptions, Model, Recipe};
 use serde_json::json;
 use std::path::Path;
+use std::sync::mpsc::channel;
 
 const PREFIX: usize = 48;
 /// More than one step of 64 tokens.
@@ -213,20 +216,27 @@ fn bits_are_the_same_with_little_memory_and_in_any_mix() {
     }
 }
 
-/// After wrong draft tokens a sequence goes on from the state before them.
-#[test]
-fn draft_tokens_change_nothing() {
-    // Text that is forced makes right draft tokens, digits that repeat themselves now and then make wrong ones.
+/// Text that is forced makes right draft tokens, digits that repeat themselves now and then make wrong ones.
+fn half_forced(seed: u64) -> Request {
     let lark = "start: \"There is nothing to choose here: \" /[01]{40}/ \", and nothing here.\"";
-    let request = |seed: u64| Request {
+    Request {
         grammar: Some(Grammar { name: "digits.lark".into(), lark: lark.into() }),
         ignore_eos: false,
         seed,
-        sampling: if seed.is_multiple_of(2) { Sampling::Greedy } else { CHANCE },
+        sampling: by_turns(seed),
         ..greedy(words(seed, 20), 120)
-    };
+    }
+}
+
+fn by_turns(number: u64) -> Sampling {
+    if number.is_multiple_of(2) { Sampling::Greedy } else { CHANCE }
+}
+
+/// After wrong draft tokens a sequence goes on from the state before them.
+#[test]
+fn draft_tokens_change_nothing() {
     for make in [model as fn() -> Model, convolving] {
-        let requests = || (0..6).map(request).collect::<Vec<_>>();
+        let requests = || (0..6).map(half_forced).collect::<Vec<_>>();
         let plain = engine_of(make(), (8, 100), EngineOptions { speculate: false, ..options(8, 512) });
         let expected: Vec<_> = done(&plain, requests()).iter().map(bits).collect();
         // Alone, where a draft token is likely to be worth its row; beside others; and, of Qwen3.5, whose states are large,
@@ -245,6 +255,103 @@ fn draft_tokens_change_nothing() {
                 assert_eq!(stats.pages_held, 0);
             }
         }
+    }
+}
+
+/// Thoughts have no grammar: draft tokens among them are looked up. Behind them the grammar's are made.
+#[test]
+fn draft_tokens_change_no_thoughts() {
+    let think =
+        || Some(Think { tokens: 40, close: "never said".into(), close_id: None, after: vec![7], forced: vec![5, 6] });
+    // Each of 200 tokens has followed the prompt's last one: the first thought is likely to be looked up. A reply of one
+    // token leaves no room for draft tokens behind the thoughts.
+    let alone = |number: u64| {
+        let last = 40 * number as u32;
+        let prompt = (0..200).flat_map(|next| [last, next]).chain([last]).collect();
+        Request { think: think(), seed: number, sampling: by_turns(number), ..greedy(prompt, 1) }
+    };
+    let with_reply = |seed: u64| Request { think: think(), ..half_forced(seed) };
+    for make in [model as fn() -> Model, convolving] {
+        let plain = engine_of(make(), (8, 100), EngineOptions { speculate: false, ..options(8, 512) });
+        for (states, rows) in [(48, 1), (5, 3)] {
+            let fast = engine_of(make(), (states, 100), options(rows, 512));
+            think_alike(&plain, &fast, &|| (0..8).map(alone).collect());
+            let stats = fast.stats();
+            // Beside others a look-up is seldom worth its row.
+            assert!(rows > 1 || stats.drafted > stats.accepted, "{:?}, {stats:?}", fast.limits());
+            assert_eq!(stats.drafted_by_grammar, 0);
+            think_alike(&plain, &fast, &|| (0..6).map(with_reply).collect());
+            let stats = fast.stats();
+            assert!(stats.drafted > stats.accepted && stats.accepted_by_grammar > 0, "{:?}, {stats:?}", fast.limits());
+        }
+    }
+}
+
+/// Both engines give the same thoughts and the same replies, to the last bit.
+fn think_alike(plain: &Engine, fast: &Engine, requests: &dyn Fn() -> Vec<Request>) {
+    let (expected, got) = (done(plain, requests()), done(fast, requests()));
+    for (number, (expected, got)) in expected.iter().zip(&got).enumerate() {
+        assert!(expected.thoughts.is_some(), "{number}");
+        assert_eq!(
+            (&expected.thoughts, &expected.tokens),
+            (&got.thoughts, &got.tokens),
+            "{number}, {:?}",
+            fast.limits()
+        );
+        assert_eq!(expected.logprobs, got.logprobs, "{number}, {:?}", fast.limits());
+    }
+    assert_eq!(fast.stats().pages_held, 0);
+}
+
+/// Its state goes back, and the copies that it left are sound: others begin from them.
+#[test]
+fn a_request_cancelled_amid_draft_tokens_disturbs_no_other() {
+    // So many digits that it is cancelled before its end, however many draft tokens are right.
+    let lark = "start: \"There is nothing to choose here: \" /[01]{300}/";
+    let long = |cancel: &Cancel| Request {
+        grammar: Some(Grammar { name: "long.lark".into(), lark: lark.into() }),
+        ignore_eos: false,
+        max_tokens: 400,
+        cancel: cancel.clone(),
+        ..sibling(PREFIX, 1, 5)
+    };
+    let others = || [(2, 12), (3, 30)].map(|(number, max_tokens)| Request { max_tokens, ..sibling(PREFIX, number, 5) });
+    for make in [model as fn() -> Model, convolving] {
+        let unshared = EngineOptions { share_prefixes: false, speculate: false, ..options(1, 4096) };
+        let alone = engine_of(make(), (1, 64), unshared);
+        let expected = others().map(|request| bits(&one(&alone, request)));
+        let engine = engine_of(make(), (16, 64), options(2, 512));
+        let mut drafted = 0;
+        // More rounds than there are states.
+        for round in 0..=engine.limits().states {
+            let cancel = Cancel::default();
+            let (events, inbox) = channel();
+            let heard = |tag: usize, request: Request| Request { tag, events: events.clone(), ..request };
+            let [beside, behind] = others();
+            // Two run at once. Nobody hears the third one, which runs after `beside`: its text cancels the first one.
+            let unheard = Request { cancel: cancel.clone(), ..greedy(words(5, 20), 9) };
+            let all = vec![heard(0, long(&cancel)), heard(1, beside), unheard, heard(2, behind)];
+            engine.submit_all(all).unwrap();
+            drop(events);
+            let (mut replies, _) = collect(&inbox, 3);
+            let cancelled = replies.remove(0);
+            assert!(matches!(cancelled, Err(MootError::Interrupted)), "round {round}: {cancelled:?}");
+            let found: Vec<_> = replies.iter().map(|reply| bits(reply.as_ref().unwrap())).collect();
+            assert_eq!(found, expected, "round {round}, {:?}", engine.limits());
+            let stats = engine.stats();
+            assert!(stats.drafted_by_grammar > drafted, "round {round}: the cancelled one had drafts, {stats:?}");
+            drafted = stats.drafted_by_grammar;
+            assert_eq!(
+                (stats.pages_held, stats.states_evicted),
+                (0, 0),
+                "round {round}: a state is missing, {stats:?}"
+            );
+        }
+        let requests = || (0..3).map(half_forced).collect::<Vec<_>>();
+        let expected: Vec<_> = requests().into_iter().map(|request| bits(&one(&alone, request))).collect();
+        assert_eq!(done(&engine, requests()).iter().map(bits).collect::<Vec<_>>(), expected);
+        let stats = engine.stats();
+        assert!(stats.drafted_by_grammar > drafted && stats.drafted > stats.accepted, "{stats:?}");
     }
 }
 
