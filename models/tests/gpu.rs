@@ -256,7 +256,7 @@ fn vectors_of_texts_are_those_of_transformers() {
     }
 }
 
-/// Of classifiers and rerankers.
+/// Of classifiers, those of T5 among them, and of rerankers.
 #[test]
 #[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn logits_of_pairs_are_those_of_transformers() {
@@ -269,8 +269,12 @@ fn logits_of_pairs_are_those_of_transformers() {
         "bert-reranker",
         "xlm-roberta-reranker",
         "modernbert-reranker",
+        "minicheck-t5",
+        "hhem",
     ] {
-        let model = Classifier::open(&golden("encoders").join(name), &encoder_on_gpu(), None).unwrap();
+        // MiniCheck's files do not say how a pair is written.
+        let written = (name == "minicheck-t5").then_some("predict: {premise}</s>{hypothesis}");
+        let model = Classifier::open(&golden("encoders").join(name), &encoder_on_gpu(), written).unwrap();
         let expected = expected_of_encoder(name);
         let judged = expected["pairs"].as_array().unwrap();
         let pairs: Vec<Pair<'_>> = judged
