@@ -140,7 +140,7 @@ impl Whys<'_> {
             }
             Ok(())
         };
-        // Questions without documents come before any debate is held.
+        // Questions without documents at the beginning are handed over before any debate is held.
         take(None)?;
         let hold = |job: &Job<'_>| self.without(job);
         threads::in_order(&jobs, self.in_flight.max(1), hold, |one| take(Some(one)))

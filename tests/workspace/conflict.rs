@@ -59,8 +59,8 @@ fn nothing_to_compare_is_refused_by_the_names_of_options() {
     for (options, searched, said) in [
         (of_text(" \n"), false, "expected a text to check, found an empty one"),
         (of_text(" \n"), true, "expected a text to check, found an empty one"),
-        (of_text("It opened."), false, "nothing to compare with: expected --docs PATH or --against CORPUS"),
-        (ConflictOptions::default(), false, "nothing to compare with: expected --docs PATH or --against CORPUS"),
+        (of_text("It opened."), false, "nothing to compare with: expected --docs PATH or --against PATH"),
+        (ConflictOptions::default(), false, "nothing to compare with: expected --docs PATH or --against PATH"),
         (one(), false, "one document has no other to be compared with: expected a text, moot conflict RESPONSE --docs"),
         (one(), true, "a corpus has no claims of its own: expected moot conflict RESPONSE --against PATH"),
         (ConflictOptions::default(), true, "a corpus has no claims of its own"),

@@ -53,7 +53,7 @@ impl ConflictOptions {
         }
         let documents = self.documents(control)?;
         let missing = match (searched, documents.len(), &self.response) {
-            (false, 0, _) => "nothing to compare with: expected --docs PATH or --against CORPUS",
+            (false, 0, _) => "nothing to compare with: expected --docs PATH or --against PATH",
             (false, 1, None) => {
                 "one document has no other to be compared with: expected a text, moot conflict RESPONSE --docs PATH, or \
                  more documents"
