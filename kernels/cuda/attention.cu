@@ -1,10 +1,10 @@
 // Causal attention over pages, within a window where there is one, on tensor cores, for prefill and decoding alike.
-// Positions are cut into spans of eight
-// pages. Within a span a query's softmax runs page by page, in the order of positions; what the spans gave is folded in
-// ascending order. So a query's bits depend on its own keys alone: not on the rows that share its pages, not on which
-// block had which span, not on whether a block goes through all spans of a tile (`attend_chunk`, long chunks) or has one
-// (`attend_span`, decoding), whose pages are then read once for sixteen queries that share them, and for more where they
-// have no other pages. `attend_chunk` is in attention_chunk.cuh, `attend_span` is here.
+// Positions are cut into spans of eight pages. Within a span a query's softmax runs page by page, in the order of
+// positions; what the spans gave is folded in ascending order. So a query's bits depend on its own keys alone: not on
+// the rows that share its pages, not on which block had which span, not on whether a block goes through all spans of a
+// tile (`attend_chunk`, long chunks) or has one (`attend_span`, decoding), whose pages are then read once for sixteen
+// queries that share them, and for more where they have no other pages. `attend_chunk` is in attention_chunk.cuh,
+// `attend_span` is here.
 #include "attention.cuh"
 #include "attention_chunk.cuh"
 
@@ -46,8 +46,8 @@ __device__ void fold_spans(const float *partial, const float *sums, T *out, cons
 // positions. Keys and values go from memory to registers, all at once.
 //
 // `partial` is `[slots, heads, DIM]`, `sums` `[slots, heads, 2]`; a row's first span is in slot `slots[row]`, the next
-// ones behind it. The block that stores a row's last missing span folds all of them; `stored`, `[rows, kv_heads]`, counts those that are there, and is
-// zero before and after the launch.
+// ones behind it. The block that stores a row's last missing span folds all of them; `stored`, `[rows, kv_heads]`, counts
+// those that are there, and is zero before and after the launch.
 template <class T, int DIM>
 __device__ void attend_span(const T *q, const T *k, const T *v, T *out, const float *sinks, float *partial, float *sums,
                             unsigned *stored, const unsigned *positions, const unsigned *slots, const Work *works,

@@ -8,7 +8,7 @@ use moot_models::arch::{self, Config, spec_of_config};
 use moot_models::encoder::{Classifier, EmbeddingModel, EncoderOptions, Pair, Precision};
 use moot_models::weights::{RandomOptions, Weights};
 use moot_models::{
-    Batch, DType, Decoder, DecoderSpec, Device, LoadOptions, PAGE, Replays, Residency, SequenceRows, kernels,
+    Batch, DType, Decoder, DecoderSpec, Device, LayerKind, LoadOptions, PAGE, Replays, Residency, SequenceRows, kernels,
 };
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
@@ -142,6 +142,13 @@ fn spec_of(head_dim: usize, heads: usize, tied: bool) -> DecoderSpec {
     spec_of_config(&Config::of(Path::new("a test"), value).unwrap()).unwrap()
 }
 
+/// The same with windows of `window` positions in every other layer.
+fn windowed(head_dim: usize, heads: usize, window: usize) -> DecoderSpec {
+    let spec = spec(head_dim, heads);
+    let kind = |layer: usize| if layer % 2 == 0 { LayerKind::WINDOWED } else { LayerKind::FULL };
+    DecoderSpec { window, layer_kinds: (0..spec.layers).map(kind).collect(), ..spec }
+}
+
 fn tokens(count: usize, from: usize) -> Vec<u32> {
     (from..from + count).map(|i| (i * 7919 % 1000) as u32).collect()
 }
@@ -189,9 +196,10 @@ fn rows_of_a_batch_are_those_of_a_row_alone() {
     const SHARED: usize = 20 * PAGE;
     const OWN: usize = 3 * PAGE + 5;
     const AGENTS: usize = 8;
-    let weights = Weights::random(&spec(64, 6), RandomOptions { seed: 5, storage: GgmlDType::F16 });
-    for exact in [false, true] {
-        let decoder = Decoder::load(spec(64, 6), &weights, &on_gpu(DType::F16, exact)).unwrap();
+    let specs: [fn() -> DecoderSpec; 3] = [|| spec(64, 6), || windowed(64, 6, 100), || windowed(256, 2, 330)];
+    for (spec, exact) in specs.into_iter().flat_map(|spec| [(spec, false), (spec, true)]) {
+        let weights = Weights::random(&spec(), RandomOptions { seed: 5, storage: GgmlDType::F16 });
+        let decoder = Decoder::load(spec(), &weights, &on_gpu(DType::F16, exact)).unwrap();
         let kv = decoder.kv_cache(20 + AGENTS * 4).unwrap();
         let pages = |agent: usize| (0..20).chain(20 + agent as u32 * 4..24 + agent as u32 * 4).collect::<Vec<u32>>();
         let ids = |agent: usize| [tokens(SHARED, 0), tokens(OWN + 1, 1000 + 100 * agent)].concat();
@@ -298,9 +306,17 @@ fn bits(rows: &[Vec<f32>]) -> Vec<u32> {
 fn captured_steps_give_the_bits_of_steps_that_are_enqueued() {
     const SHARED: usize = 20 * PAGE;
     const OWN: usize = 60;
-    for (storage, exact) in [(GgmlDType::F16, false), (GgmlDType::F16, true), (GgmlDType::Q4K, false)] {
-        let weights = Weights::random(&spec(64, 6), RandomOptions { seed: 5, storage });
-        let decoder = Decoder::load(spec(64, 6), &weights, &on_gpu(DType::BF16, exact)).unwrap();
+    let whole: fn() -> DecoderSpec = || spec(64, 6);
+    // Captured as long as the window is not exceeded.
+    let within: fn() -> DecoderSpec = || windowed(64, 6, 1000);
+    for (spec, storage, exact, [captured, replayed]) in [
+        (whole, GgmlDType::F16, false, [3, 800]),
+        (whole, GgmlDType::F16, true, [3, 800]),
+        (whole, GgmlDType::Q4K, false, [3, 800]),
+        (within, GgmlDType::F16, true, [1, 600]),
+    ] {
+        let weights = Weights::random(&spec(), RandomOptions { seed: 5, storage });
+        let decoder = Decoder::load(spec(), &weights, &on_gpu(DType::BF16, exact)).unwrap();
         let kv = decoder.kv_cache(20 + 8 * OWN).unwrap();
         let mut replays = Replays::default();
         let pages = |agent: usize| {
@@ -317,13 +333,14 @@ fn captured_steps_give_the_bits_of_steps_that_are_enqueued() {
             let replayed = replayed.map(|logits| logits.to_vec2::<f32>().unwrap());
             let enqueued = decoder.forward(&batch, &kv).unwrap().to_vec2::<f32>().unwrap();
             if let Some(replayed) = replayed {
+                assert!(position < spec().window, "position {position}");
                 assert_eq!(bits(&replayed), bits(&enqueued), "{storage:?}, exact {exact}, position {position}");
             }
         }
         println!("{storage:?}, exact {exact}: {:?} {:?}", replays.counts(), replays.refused());
         assert_eq!(replays.refused(), None);
         let counts = replays.counts();
-        assert!(counts.captured >= 3 && counts.replayed > 800, "{counts:?}");
+        assert!(counts.captured >= captured && counts.replayed > replayed, "{counts:?}");
     }
 }
 

@@ -62,7 +62,10 @@ struct ConflictReport {
 }
 
 fn build(values: &mut Values) -> Result<Box<dyn Method>> {
-    Ok(Box::new(ConflictReport { strength: values.choice("strength").to_owned(), labelling: Labelling::in_order(values)? }))
+    Ok(Box::new(ConflictReport {
+        strength: values.choice("strength").to_owned(),
+        labelling: Labelling::in_order(values)?,
+    }))
 }
 
 impl Method for ConflictReport {

@@ -175,8 +175,9 @@ fn rows_within_a_window_are_the_reference_and_each_its_own() {
         (HALVES[1], [4, 2, 128], 150),
         (HALVES[0], [3, 1, 96], 17),
         (HALVES[1], [2, 1, 256], 40),
+        (HALVES[0], [4, 2, 64], 1),
     ] {
-        let case = Case::new(element, heads, 64).within(window).with_sinks();
+        let case = Case::new(element, heads, 72).within(window).with_sinks();
         // Pages that no window reaches are given back, here and there; rows beside each other begin in other pages.
         let shared = |own: u32| (0..16).chain([16 + own]);
         let given_back = |start: usize, pages: std::ops::Range<u32>| {
@@ -186,6 +187,8 @@ fn rows_within_a_window_are_the_reference_and_each_its_own() {
         let mut sequences: Vec<_> = (0..4).map(|i| sequence(250 + 4 * i as usize, 1, shared(i))).collect();
         sequences.extend([
             sequence(300, 3, given_back(300, 20..39)),
+            // Rows of one sequence whose windows of 128 begin in two spans.
+            sequence(254, 4, given_back(254, 55..72)),
             sequence(0, 1, [40]),
             sequence(140, 60, given_back(140, 41..54)),
         ]);

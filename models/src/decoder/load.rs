@@ -364,5 +364,5 @@ fn attends_by_kernel(spec: &DecoderSpec, dtype: DType) -> bool {
     let fits = |heads: Heads| {
         Element::of(dtype).is_some_and(|element| attention_fits(element, heads.queries, heads.kv, heads.dim))
     };
-    spec.recurrence.is_none() && (0..spec.layers).all(|layer| fits(spec.heads_of(layer)))
+    spec.recurrence.is_none() && !spec.bidirectional && (0..spec.layers).all(|layer| fits(spec.heads_of(layer)))
 }

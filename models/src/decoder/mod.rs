@@ -93,8 +93,8 @@ impl Decoder {
         KvCache::new(&self.spec, groups, pages, states, self.kv_dtype, |layer| &self.blocks[layer].device)
     }
 
-    /// The groups in which pages of windowed layers can be given back. On a GPU there is one group: its
-    /// captured steps have one table of pages.
+    /// The groups in which pages of windowed layers can be given back. On a GPU there is one group: its captured steps have
+    /// one table of pages.
     #[must_use]
     pub fn page_groups(&self) -> PageGroups {
         if self.is_on_cpu() { PageGroups::of(&self.spec) } else { PageGroups::one(&self.spec) }

@@ -275,10 +275,14 @@ impl Footprint {
         let by_kernel = |[heads, kv_heads, head_dim]: [usize; 3]| {
             width == 2 && attention_fits(Element::F16, heads, kv_heads, head_dim)
         };
-        let read = |window: usize| positions.min(most_attention_positions(window));
-        let mut plans: Vec<_> = self.attending.iter().map(|&(heads, window)| (heads, read(window))).collect();
+        // A window that no row exceeds is none.
+        let effective = |window: usize| if positions <= window { usize::MAX } else { window };
+        let mut plans: Vec<_> = self.attending.iter().map(|&(heads, window)| (heads, effective(window))).collect();
         plans.dedup();
-        let bytes = |(heads, read)| most_attention_partial_bytes(heads, rows, tokens, read) as u64;
+        let bytes = |(heads, window)| {
+            let read = positions.min(most_attention_positions(window));
+            most_attention_partial_bytes(heads, rows, tokens, read) as u64
+        };
         plans.into_iter().filter(|&(heads, _)| by_kernel(heads)).map(bytes).fold(0, u64::saturating_add)
     }
 

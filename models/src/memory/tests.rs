@@ -153,6 +153,13 @@ fn positions_beyond_a_window_take_memory_in_full_layers_alone() {
     assert_eq!(2 * long - footprint.kv_bytes(2, 18_432, 512), 512 * 15 * layer, "the tokens of a step are of one");
     let gpu = footprint.on_gpu(DType::F16, Widened::Nothing);
     assert_eq!(gpu.kv_bytes(1, 18_432, 512), 18_432 * 18 * layer);
+    // Beyond the window there is a second plan of attention, whose results do not grow with the positions.
+    let spans = |positions| gpu.working_bytes(64, 64, positions) - gpu.working_bytes(64, 64, 0);
+    let second = spans(513) - spans(512);
+    assert!(second > spans(512) * 9 / 10, "{second} beside {}", spans(512));
+    assert_eq!(spans(5120) - spans(2560), spans(7680) - spans(5120));
+    let (full, both) = (spans(512) / 4, spans(5120) - spans(2560));
+    assert!(both < 21 * full, "{both}: the results of full layers alone grow");
 }
 
 #[test]

@@ -165,6 +165,11 @@ impl CustomOp3 for Attention<'_> {
         let shape = AttentionShape { heads, kv_heads, head_dim, scale: self.scale };
         let plan = self.plan.on_gpu(&shape, self.window, &Device::Cuda(q.device().clone()))?;
         let OnGpu { cascade, words, partial, .. } = &*plan;
+        debug_assert_eq!(
+            partial.elem_count(),
+            launch::attention_partial_len(&shape, cascade).max(1),
+            "a plan of others"
+        );
         let tensors = [(q, q_layout), (k, k_layout), (v, v_layout)];
         let out = crate::cuda::attention(tensors, self.sinks, &shape, cascade, [words, partial])?;
         Ok((out, q_layout.shape().clone()))

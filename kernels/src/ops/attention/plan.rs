@@ -206,10 +206,11 @@ impl AttentionPlan {
     }
 
     /// Pages read by the kernel, per KV head and layer without a window: a page that rows share counts once. Of a plan that
-    /// was used on a GPU, or by products of bf16, the pages read there.
+    /// was used on a GPU without a window, or by products of bf16, the pages read there.
     #[must_use]
     pub fn page_reads(&self) -> usize {
-        if let Some(on_gpu) = self.on_gpu.all().iter().max_by_key(|on_gpu| on_gpu.cascade.window()) {
+        let whole = Cascade::window_of(usize::MAX);
+        if let Some(on_gpu) = self.on_gpu.all().iter().find(|on_gpu| on_gpu.cascade.window() == whole) {
             return on_gpu.cascade.page_reads();
         }
         if let Some(tiles) = self.block_tiles.whole.get() {

@@ -272,7 +272,9 @@ mod tests {
 
     #[test]
     fn plans_of_growing_sequences_have_the_same_size() {
-        let size = |position| Cascade::new(&[sequence(position, 1, 0..64), sequence(position, 1, 64..128)], 4, usize::MAX).size();
+        let size = |position| {
+            Cascade::new(&[sequence(position, 1, 0..64), sequence(position, 1, 64..128)], 4, usize::MAX).size()
+        };
         assert_eq!(size(100), size(900));
         let many = |position| Cascade::new(&vec![sequence(position, 1, 0..64); 30], 4, usize::MAX).size();
         assert_ne!(many(100), many(900));
