@@ -156,6 +156,7 @@ impl Stood {
             about: estimate.map(|estimate| estimate.about.clone()).filter(|about| !about.is_empty()),
             conflict: estimate.and_then(|estimate| estimate.conflict.as_ref()).map(told),
             supporters: said(&stand.supporters, &stand.text),
+            // An opponent without an answer of its own gets no quote: this answer's words are not what it says.
             opponents: said(&stand.opponents, ""),
             mentioned: said(&mentions, &stand.text),
             marks: stand.marks.clone(),

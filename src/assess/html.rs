@@ -46,6 +46,7 @@ pub fn page(assessment: &Assessment) -> String {
 
 /// A page with this title, these styles and this body; the browser opens no address and runs no script of it.
 pub(crate) fn frame(title: &str, style: &str, body: &str) -> String {
+    // The style stands in the page, which has no other file: it is all that the policy allows.
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
@@ -152,6 +153,7 @@ fn source(assessment: &Assessment, document: &Source) -> String {
 fn marked(number: usize, document: &str, ranges: &[Range<usize>]) -> String {
     let characters: Vec<char> = document.chars().collect();
     let part = |range: Range<usize>| {
+        // Of overlapping quotes the range between them ends before it begins; slicing it would panic.
         let end = range.end.min(characters.len());
         text(&characters[range.start.min(end)..end].iter().collect::<String>())
     };

@@ -27,6 +27,7 @@ impl Newest {
         let latest = |side: &[(Date, &'a str)]| side.iter().copied().max_by_key(|(date, _)| date.sort_key());
         let ((newest_with, supporting), (newest_against, contradicting)) = (latest(&with)?, latest(&against)?);
         let later = |date: Date, others: &[(Date, &str)]| others.iter().all(|(other, _)| date.order(*other).is_gt());
+        // Both cannot hold: each date would be later than the other.
         let contradicted = match (later(newest_with, &against), later(newest_against, &with)) {
             (_, true) => true,
             (true, false) => false,

@@ -59,6 +59,7 @@ pub fn ratio(claim: &JudgedClaim) -> Option<f64> {
 pub fn scores(claims: &[JudgedClaim], neither: Neither) -> Scores {
     let unlabelled = JudgedClaim::unlabelled(claims);
     let ratios: Vec<f64> = match neither {
+        // Without a label that could be read the result is unknown; a number would say that nothing conflicts.
         _ if unlabelled => Vec::new(),
         Neither::LeftOut => claims.iter().filter_map(ratio).collect(),
         Neither::Zero => claims.iter().map(|claim| ratio(claim).unwrap_or(0.0)).collect(),

@@ -90,11 +90,13 @@ impl Verdict {
         let conclusion = record.conclusion.as_ref()?;
         let agents = Agents::of(&record.calls);
         let documents = || record.question.documents.iter().chain(&record.retrieved);
+        // Calls that label claims speak for documents too, but give no answers: no document is an agent there.
         let answered = record.calls.iter().any(|call| matches!(call.parsed, Parsed::Answer { .. }));
         let held = Held::of(documents(), answered && !agents.last.is_empty()).asked(&record.question.text);
         let stands = |answers: &[Answer]| stands(answers, conclusion, &agents, &held, &record.question.options);
         Some(Self {
             answers: stands(&conclusion.answers),
+            // Marks are of concluded answers alone, as in the record.
             rejected: stands(&conclusion.rejected)
                 .into_iter()
                 .map(|stand| Stand { marks: Vec::new(), ..stand })
@@ -169,9 +171,11 @@ fn stand(
         supporters: supporters.into_iter().map(|document| Voice { document, said: otherwise(document) }).collect(),
         opponents: opponents
             .into_iter()
+            // A document may support one form of a joined answer and oppose another: it is for the answer.
             .filter(|number| !whole.supporters.contains(number))
             .map(|document| Voice {
                 document,
+                // A source answers by a call for its first document; its others have the conclusion's view alone.
                 said: view(conclusion, document).or(agents.answer(document)).map(str::to_owned),
             })
             .collect(),
@@ -241,6 +245,7 @@ impl<'a> Agents<'a> {
             let Some(said) = call.answer().filter(|said| !kept.iter().any(|kept| equality::agree(kept, said))) else {
                 continue;
             };
+            // A later call of another role about the document, as an examiner's, takes no answer back.
             let same = |other: &&CallRecord| other.role == call.role && other.round > call.round;
             let Some(last) = self.last.get(&document).copied().filter(same) else { continue };
             if withdrawn.iter().any(|other| other.document == document && equality::like(&other.said, said)) {

@@ -163,8 +163,10 @@ impl Claims {
         let subject = subject.trim().trim_end_matches(['.', ',', ':', ';']);
         let is_name = subject.chars().any(char::is_alphabetic) && subject.split_whitespace().count() <= LONGEST;
         let subject = if is_name { subject } else { "" };
+        // With the heading: equal rows of two tables state different things.
         let same = key(&[&sentence.text.to_lowercase(), &subject.to_lowercase(), &sentence.heading.to_lowercase()]);
         if let Some(&index) = self.known.get(&same) {
+            // A document that repeats a sentence is one source of it.
             if self.all[index].stated.iter().all(|(source, _)| *source != sentence.source) {
                 self.all[index].stated.push(stated);
             }
@@ -173,6 +175,7 @@ impl Claims {
         self.known.insert(same, self.all.len());
         let source = &folder.sources[sentence.source];
         let title = source.title.as_deref().unwrap_or_default();
+        // `Words` takes no capital at the beginning of a text for a name; behind the `x` each part's first word counts.
         let above = format!("x {subject} x {} x {title}", sentence.heading);
         let (words, over) = (Words::of(&sentence.text), Words::of(&above));
         let head = if subject.is_empty() { words.head() } else { Words::of(subject).content };

@@ -39,6 +39,7 @@ pub(super) fn cut(text: &str, marks: &Marks) -> Vec<Cut> {
     let ranges = sentences(text).into_iter().flat_map(|range| lines_of_tables(text, range));
     for range in ranges.flat_map(|range| marks.items_within(text, range)) {
         let own = text[range.clone()].trim();
+        // Before headings: a row or an item of markup has no full stop and would be taken for one.
         if marks.is_item(text, range.start) {
             if !marks.is_head(range.start) && states(own) && !own.ends_with('?') {
                 let above = [path(&headings), marks.above(text, range.start).unwrap_or_default().to_owned()];
@@ -55,12 +56,14 @@ pub(super) fn cut(text: &str, marks: &Marks) -> Vec<Cut> {
             continue;
         }
         if is_row(own) {
+            // `|---|---|` states nothing and ends no table.
             if is_rule(own) {
                 continue;
             }
             let begins = table.as_ref().is_none_or(|(end, _)| !is_gap(&text[*end..range.start]));
             let first = if begins { own.to_owned() } else { table.take().map(|(_, first)| first).unwrap_or_default() };
             table = Some((range.end, first.clone()));
+            // The first row names the columns and states nothing.
             if !begins {
                 let above = path(&headings);
                 let heading = if above.is_empty() { first } else { format!("{above} > {first}") };
@@ -114,6 +117,7 @@ fn path(headings: &[(usize, String)]) -> String {
 /// The rows of a run of table rows; any other range unchanged.
 fn lines_of_tables(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     let own = &text[range.clone()];
+    // Sentences do not end at single line ends, so several rows may be one range.
     if !own.contains('\n') || !own.lines().all(|line| is_row(line.trim())) {
         return vec![range];
     }
@@ -154,6 +158,7 @@ fn heading(text: &str, range: &Range<usize>) -> Option<(usize, String)> {
     let short = own.split_whitespace().count() <= HEADING && !own.contains('\n') && !own.contains(": ");
     let open = !own.ends_with(['.', '!', '?', ';', ',']);
     let capital = own.starts_with(|c: char| c.is_uppercase());
+    // Level 7: a plain line is below the six levels of `#`, and replaces only another plain line.
     (first && alone(gap) && short && open && !marked && capital).then(|| (7, own.trim_end_matches(':').to_owned()))
 }
 

@@ -18,6 +18,8 @@ fn explanation(claim: &Claim) -> Option<Numbers> {
     if claim.words.corrects() {
         return Some(Numbers::of(&[claim.before.as_str(), &claim.text, &claim.after].join(" ")));
     }
+    // Without neighbours: a sentence beside a change may be about something else, one beside a correction is
+    // mostly what it corrects.
     claim.words.changes().then(|| claim.numbers.clone())
 }
 

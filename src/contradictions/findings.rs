@@ -116,6 +116,7 @@ pub(super) type Labelled = (Pair, f64);
 /// The findings of the pairs whose probability is at least `least`, grouped by subject; the most probable first.
 pub(super) fn groups(folder: &Folder, claims: &[Claim], labelled: &[Labelled], least: f64) -> Vec<Group> {
     let mut sure: Vec<&Labelled> = labelled.iter().filter(|(_, probability)| *probability >= least).collect();
+    // A finding keeps the probability and the kind of its first pair, so the surest pairs come first.
     sure.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.of.cmp(&b.0.of)));
     let mut gathering = Gathering { folder, claims, findings: Vec::new() };
     sure.iter().for_each(|(pair, probability)| gathering.add(pair, *probability));
@@ -152,6 +153,7 @@ impl Gathering<'_> {
             let same = |values: &[String], set: &BTreeSet<String>| {
                 (values.is_empty() && set.is_empty()) || values.iter().any(|value| set.contains(value))
             };
+            // Without a value that differs, only the kind tells whether two pairs are about one fact.
             if !same(&finding.sides[at].values, &own) || (finding.kind != kind && own.is_empty()) {
                 continue;
             }
@@ -189,6 +191,7 @@ impl Gathering<'_> {
                 for (finding, sides) in &mut self.findings {
                     let taken = sides.iter().any(|side| side.contains(&other));
                     let Some(at) = sides.iter().position(|side| side.contains(&known)) else { continue };
+                    // The two may agree on another number than the disputed one, so the side's value has to be there.
                     if !taken && finding.sides[at].values.iter().any(|value| text.contains(value.as_str())) {
                         push(&mut finding.sides[at].statements, statements.clone());
                         sides[at].push(other);
@@ -241,6 +244,7 @@ impl Gathering<'_> {
             let words = Words::of(&subject).content;
             let same = |(known, _): &&mut (BTreeSet<String>, Group)| {
                 let (share, _) = overlap(known, &words, |_| 1.0);
+                // Subjects without content words have no overlap; they are one group.
                 share > 0.6 || (known.is_empty() && words.is_empty())
             };
             match groups.iter_mut().find(same) {

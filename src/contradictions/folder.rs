@@ -245,6 +245,7 @@ impl Folder {
     fn take(&mut self, text: &str, pieces: &[Cut], mut origin: impl FnMut(&std::ops::Range<usize>) -> Origin) {
         let source = self.sources.len() - 1;
         let all = pieces.len();
+        // The pages of a file are added one by one; the limit is that of the whole document.
         let before = self.sentences.iter().rev().take_while(|sentence| sentence.source == source).count();
         let room = MOST_SENTENCES.saturating_sub(before);
         let texts: Vec<String> = pieces.iter().map(|piece| one_line(&text[piece.range.clone()])).collect();
@@ -252,6 +253,7 @@ impl Folder {
         for (index, piece) in pieces.iter().enumerate().take(room) {
             let origin = origin(&piece.range);
             let length = texts[index].split_whitespace().count();
+            // A passage has one heading, since the reader's prompt shows one.
             if words + length > PASSAGE || together == TOGETHER || last != Some(&piece.heading) {
                 self.passages += 1;
                 (words, together) = (0, 0);
@@ -286,6 +288,7 @@ impl Folder {
             let hint = "headings, questions and lines of fewer than 3 words state nothing";
             return Err(MootError::Usage(format!("{named}: expected documents with statements, found none ({hint})")));
         }
+        // Copies of one document are a result, that nothing contradicts, and not a wrong input.
         if self.sources.len() == 1 && self.copies == 0 {
             return Err(MootError::Usage(format!(
                 "{named}: one document has no other to contradict: expected at least 2 documents"
@@ -324,6 +327,7 @@ impl Folder {
 
 fn is_among(changed: &BTreeSet<PathBuf>, file: &str) -> bool {
     let path = Path::new(file);
+    // The changed files are canonical paths: a link or a relative path would not be found among them.
     let full = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     changed.contains(&full)
 }
@@ -333,6 +337,7 @@ fn unknown(file: &str) -> Origin {
 }
 
 fn one_line(text: &str) -> String {
+    // As passages are shown: in Form C and without soft hyphens, so that words compare.
     let text = crate::unicode::into_nfc(text.replace('\u{ad}', ""));
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

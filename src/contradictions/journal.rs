@@ -45,11 +45,13 @@ impl<V: Serialize + DeserializeOwned + Clone> Journal<V> {
         loop {
             let line = files::line(&mut reader, LONGEST).map_err(failed)?;
             let Some(line) = line.filter(|line| line.ends_with(b"\n")) else { break };
+            // What follows a damaged line is dropped with it: the work can be done again.
             let Ok(Line { key, value }) = serde_json::from_slice(&line) else { break };
             good += line.len() as u64;
             known.insert(key, value);
         }
         let rest = file.metadata().map_err(failed)?.len();
+        // Otherwise the rest of a cut line would stand behind a shorter line that is written over it.
         if rest > good {
             file.set_len(good).map_err(failed)?;
         }
@@ -85,6 +87,7 @@ impl<V: Serialize + DeserializeOwned + Clone> Journal<V> {
 pub(super) fn key(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
+        // Lengths keep the parts apart: ("ab", "c") is not ("a", "bc").
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }

@@ -54,6 +54,7 @@ impl Judged {
 /// The statement whose value `answer` has; `None` if it has neither value, or both. `answer` fills the blank in `own`.
 fn whose(own: &Claim, other: &Claim, answer: &str) -> Option<Whose> {
     let (numbers, words) = (Numbers::of(answer), Words::of(&format!("x {answer}")));
+    // The blank is a number or a date where there is one, else a name: an answer of the same kind fills it.
     let is_number = number(own, other).is_some();
     let gives = |claim: &Claim, against: &Claim| match is_number {
         true => numbers.give(&claim.numbers, &against.numbers),

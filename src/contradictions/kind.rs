@@ -30,6 +30,7 @@ impl Kind {
         let number = signals.quantities == Relation::Differ;
         let date = signals.dates == Relation::Differ;
         match () {
+            // Another number at another date may hold for another time.
             () if (number && date) || signals.years_differ || signals.scopes_differ => Self::Scope,
             () if signals.changed => Self::Superseded,
             () if number => Self::Number,

@@ -84,6 +84,7 @@ impl Vectors {
         for (claim, vector) in claims.iter().zip(values.chunks_exact_mut(DIMENSION)) {
             let about: Vec<String> = claim.about.iter().map(|name| super::words::stem(name)).collect();
             for word in claim.words.content.iter().chain(&about) {
+                // djb2: the standard library's hashes may change with its version, and a folder's pairs with them.
                 let hash = word.bytes().fold(5381_usize, |hash, byte| hash.wrapping_mul(33) ^ usize::from(byte));
                 vector[hash % DIMENSION] += weights.of(word) as f32;
             }
@@ -114,6 +115,7 @@ impl Table {
     }
 
     fn cosine(&self, a: usize, b: usize) -> f32 {
+        // Sixteen sums become vector instructions; the compiler may not reorder a single one.
         let mut lanes = [0.0_f32; 16];
         let (one, two) = (self.of(a).chunks_exact(16), self.of(b).chunks_exact(16));
         let rest: f32 = one.remainder().iter().zip(two.remainder()).map(|(x, y)| x * y).sum();
@@ -198,6 +200,7 @@ fn nearest(folder: &Folder, claims: &[Claim], vectors: &Vectors, a: usize) -> Ve
     let own = changed(&claims[a]);
     let elsewhere = |b: usize| {
         let (one, two) = (&claims[a], &claims[b]);
+        // A claim of several documents may be compared with claims of its first one.
         b != a && (one.stated.len() > 1 || two.stated.len() > 1 || one.source() != two.source())
     };
     let mut best: Vec<(Likeness, usize)> = Vec::with_capacity(NEAREST + 1);

@@ -38,6 +38,7 @@ pub fn find(
     let (documents, sentences) = (folder.documents(), folder.sentences());
     follow.event(&Event::Documents { documents, sentences, passages: folder.passages() });
     let cache = options.cache.as_deref();
+    // Held to the end of the comparison: two writers would mix their lines.
     let lock = cache.map(journal::lock).transpose()?.flatten();
     let cache = cache.filter(|_| lock.is_some());
     if lock.is_none() && options.cache.is_some() {

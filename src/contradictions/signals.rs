@@ -65,6 +65,7 @@ impl Signals {
     pub(super) fn of(a: &Claim, b: &Claim, likeness: Likeness, weight: &dyn Fn(&str) -> f64) -> Self {
         let (share, contained) = overlap(&a.words.content, &b.words.content, weight);
         let foreign = |own: &Words, other: &Claim| own.names.iter().any(|name| !other.knows(name));
+        // Behind the `x`, the first word of a subject can be a name.
         let subjects = (Words::of(&format!("x {}", a.subject)), Words::of(&format!("x {}", b.subject)));
         let (_, subject) = overlap(&subjects.0.content, &subjects.1.content, weight);
         let wrong = |claim: &Claim| claim.words.corrects() || Words::of(&claim.after).corrects_what_is_before();
@@ -87,6 +88,7 @@ impl Signals {
             years_differ: apart(&a.years, &b.years),
             scopes_differ: a.words.other_scope(&b.words),
             tenses_differ: a.words.is_past() != b.words.is_past(),
+            // Set by `explained::mark`, which reads all claims, for the pairs that are kept.
             explained: false,
             head_least: heads[0].min(heads[1]),
             head_most: heads[0].max(heads[1]),

@@ -34,6 +34,7 @@ impl Stage<'_> {
         let formats = [&SUBJECTS, &CHOICE, &SHORT].into_iter().flat_map(Format::files);
         let files = self.prompts.iter().copied().chain(formats).collect();
         let mut ctx = Ctx::new("contradictions", files, &question, self.tools, self.settings, &Silent);
+        // Reasons of failed calls are dropped: the report has their number, and the next run asks again.
         let replies: Vec<Option<CallRecord>> = ctx.try_all(asks)?.into_iter().map(Result::ok).collect();
         let (made, failed) = self.calls.get();
         self.calls.set((made + asks.len(), failed + replies.iter().filter(|reply| reply.is_none()).count()));

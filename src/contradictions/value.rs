@@ -15,6 +15,7 @@ const LONGEST: usize = 5;
 /// there is none.
 pub(super) fn blank(claim: &Claim, other: &Claim) -> Option<String> {
     let value = number(claim, other).or_else(|| name(claim, other))?;
+    // By address: `find` could give an earlier occurrence of the same words.
     let at = value.as_ptr() as usize - claim.text.as_ptr() as usize;
     Some(format!("{}{BLANK}{}", &claim.text[..at], &claim.text[at + value.len()..]))
 }
@@ -43,6 +44,7 @@ fn name<'a>(claim: &'a Claim, other: &Claim) -> Option<&'a str> {
         let names = Words::of(&format!("x {word}")).names;
         names.iter().any(|name| claim.words.names.contains(name) && !other.knows(name))
     };
+    // The first word has a capital letter, name or not.
     let words: Vec<&str> = claim.text.split_whitespace().skip(1).collect();
     // On ties `max_by_key` takes the last phrase: a name follows its title ("Nurse Ada Brook").
     let count = |phrase: &&[&str]| phrase.iter().filter(|word| lacks(word)).count();

@@ -37,8 +37,10 @@ const WEIGHTS: &[(&str, f64)] = &[
 
 /// The probability that two claims contradict each other.
 pub(super) fn probability(signals: &Signals, judged: &Judged) -> f64 {
+    // 0 is never taken: the test below compares the lists of quantities and weights.
     let weight = |name: &str| WEIGHTS.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, weight)| *weight);
     let sum: f64 = signals.named(judged).iter().map(|(name, x)| x * weight(name)).sum();
+    // The kernels' `exp`: C libraries round differently, and a probability would depend on the system.
     1.0 / (1.0 + exp(-(INTERCEPT + sum)))
 }
 

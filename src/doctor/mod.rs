@@ -198,6 +198,7 @@ fn device(typed: &str, broken: &mut Vec<String>) -> Result<DeviceReport> {
     let built = [("cuda", kernels::CUDA), ("metal", kernels::METAL)];
     let built_with = built.into_iter().filter(|(_, built)| *built).map(|(name, _)| name).collect();
     let opened = match typed {
+        // A device that was not named is a failed check alone: everything else can still be examined.
         "auto" => best_device().map_err(|error| broken.push(format!("device: {error}"))).ok(),
         _ => Some(opened_device("--device", typed)?),
     };
@@ -252,6 +253,7 @@ fn features(cpuinfo: &str) -> Vec<String> {
         "i8mm",
         "sve",
     ];
+    // `flags` on x86, `Features` on Arm.
     let line = cpuinfo.lines().find(|line| line.starts_with("flags") || line.starts_with("Features"));
     let has: Vec<&str> = line.and_then(|line| line.split_once(':')).map_or(vec![], |(_, all)| all.split(' ').collect());
     MATTER.into_iter().filter(|feature| has.contains(feature)).map(str::to_owned).collect()
@@ -264,6 +266,7 @@ fn cache(name: &'static str, path: &Path) -> CacheReport {
 /// Free bytes of the disk of `path`, or of its nearest existing ancestor.
 fn free_space(path: &Path) -> Option<u64> {
     let there = path.ancestors().find(|folder| folder.is_dir())?;
+    // `-P` keeps a long device name on one line with its numbers, `-k` counts in KiB.
     let output = std::process::Command::new("df").args(["-Pk"]).arg(there).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let free = text.lines().nth(1)?.split_whitespace().nth(3)?.parse::<u64>().ok()?;
@@ -285,6 +288,7 @@ fn supply(sources: &[SourceReport], options: &Options, locations: &CacheLocation
     if models == 0 {
         notes.push("no model of the catalog is here yet: `moot models pull NAME` fetches one".to_owned());
     }
+    // Behind a proxy nothing was tried, so a source may be reached.
     let reached = |source: &SourceReport| source.reason.as_ref().is_none_or(|reason| reason.contains("proxy"));
     if !options.offline && !sources.iter().any(reached) {
         notes.push("no source of models can be reached from here; what is in the caches can be used".to_owned());

@@ -79,6 +79,7 @@ pub fn run(
     let model = Model::open(&located.path, &reference.load)?;
     let prompt = model.tokenizer.encode_prompt(&[Segment::Content(TEXT.to_owned())])?;
     let expected = along(&model.decoder, &prompt, None)?;
+    // The memory may not hold both models at once.
     drop(model);
 
     // By its place: `auto` may name another model by now.

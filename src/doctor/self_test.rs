@@ -15,6 +15,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
+// `HIDDEN` and `INTERMEDIATE` are multiples of 32, the weights in a block of Q8_0.
 const HIDDEN: usize = 128;
 const LAYERS: usize = 2;
 const HEADS: usize = 4;
@@ -205,6 +206,7 @@ fn gguf(stored: Stored) -> Vec<u8> {
         ("attention.head_count", HEADS),
         ("attention.head_count_kv", HEADS / 2),
     ];
+    // GGUF's default, which holds where no key names another.
     const ALIGNMENT: usize = 32;
     let string = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
     let kind = |number: u32| number.to_le_bytes().to_vec();
@@ -212,18 +214,22 @@ fn gguf(stored: Stored) -> Vec<u8> {
     let mut file = [b"GGUF".to_vec(), kind(3)].concat();
     file.extend((tensors.len() as u64).to_le_bytes());
     file.extend((NUMBERS.len() as u64 + 2).to_le_bytes());
+    // GGUF's types of values: 4 is u32, 6 is f32, 8 is a string.
     file.extend([string("general.architecture"), kind(8), string("llama")].concat());
     file.extend([string("llama.attention.layer_norm_rms_epsilon"), kind(6)].concat());
     file.extend(1e-5_f32.to_le_bytes());
     for (name, number) in NUMBERS {
         file.extend([string(&format!("llama.{name}")), kind(4), kind(number as u32)].concat());
     }
+    // One seed for both storage types: their logits are compared.
     let mut random = ChaCha8Rng::seed_from_u64(0);
     let mut data = Vec::new();
     for (name, shape) in &tensors {
         file.extend([string(name), kind(shape.len() as u32)].concat());
+        // GGUF lists the dimension that varies fastest first.
         shape.iter().rev().for_each(|&size| file.extend((size as u64).to_le_bytes()));
         let blocks = shape.len() == 2 && stored == Stored::Blocks;
+        // ggml's types of tensors: 8 is Q8_0, 0 is F32. Norms are F32 in every file.
         file.extend([kind(if blocks { 8 } else { 0 }), (data.len() as u64).to_le_bytes().to_vec()].concat());
         let count = shape.iter().product();
         data.extend(if shape.len() == 1 { norm(&mut random, count) } else { matrix(&mut random, count, stored) });

@@ -213,6 +213,7 @@ fn mark<'a>(root: &Area<'a>, at: (i32, i32), index: usize) -> Drawn<'a> {
 
 /// Which of the four markers a series has.
 fn shape(index: usize) -> usize {
+    // Eight colours are a multiple of four markers: without the shift a colour would always have the same one.
     (index + index / COLOURS.len()) % 4
 }
 

@@ -87,6 +87,7 @@ pub fn gold_retrieved(record: &QuestionRecord) -> Option<bool> {
         Event::Retrieval { hits, .. } => Some(hits.iter().flatten()),
         _ => None,
     });
+    // With titles: prompts show a passage's title before its text.
     let hits = hits.flatten().flat_map(|hit| [Some(hit.passage.text.as_str()), hit.passage.title.as_deref()]).flatten();
     Some(documents.chain(hits).any(|text| gold.aliases().any(|alias| Level::Scored.contains(text, alias))))
 }

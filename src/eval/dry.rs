@@ -77,6 +77,7 @@ pub fn pass(
 /// As [`pass`].
 fn first_stage(method: &Built, question: &Question, tools: Tools<'_>, settings: &Settings) -> Result<Vec<Call>> {
     let first = First { llm: tools.llm, calls: Mutex::default() };
+    // Ends with an error: `First` interrupts the method behind its first stage.
     let _ = method.record(question, Tools { llm: &first, ..tools }, settings, &Silent);
     Ok(first.calls.into_inner().unwrap_or_default())
 }
@@ -185,6 +186,7 @@ impl Layer for First<'_> {
     }
 
     fn answer_stage(&self, calls: &[Call], _: OnFailure, _: &mut OnReply<'_>) -> Vec<Result<Reply>> {
+        // A method may go on without failed calls; its later stages are not kept.
         if let Ok(mut kept) = self.calls.lock()
             && kept.is_empty()
         {

@@ -55,6 +55,7 @@ impl Measuring<'_> {
             Some((_, MootError::TooLong { needed, .. })) => *needed,
             _ => 0,
         };
+        // A call beyond the model's context fails alone; the name tells the two limits apart.
         if limit_name.contains("memory") && *needed > most {
             *refused = Some((false, error));
         }

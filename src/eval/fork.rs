@@ -184,6 +184,7 @@ impl Fork {
             Change::Edit(number, text) if *number < question.documents.len() => {
                 question.documents[*number].text.clone_from(text);
             }
+            // A retrieved passage is not among them: `RecordedTools` leaves it out of searches.
             _ => {}
         }
         question
@@ -275,6 +276,7 @@ impl Fork {
                 number: call.number,
                 stage: call.stage,
                 document: call.document,
+                // As read today: the method went on with it.
                 parsed: call.parsed,
                 ..then.clone()
             },

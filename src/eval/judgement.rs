@@ -39,6 +39,7 @@ impl Outcome {
         };
         match () {
             () if conclusion.outcome() == Concluded::Malformed => Self::Malformed,
+            // Before `Unknown`: where no answer is right, giving none is right.
             () if exact(record) == Some(1.0) => Self::Right,
             () if conclusion.outcome() == Concluded::Unknown => Self::Unknown,
             () if record.question.gold.is_none() => Self::Answered,

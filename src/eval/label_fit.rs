@@ -164,6 +164,7 @@ fn newton(pairs: &[Pair]) -> [LogOdds; 2] {
     let mut weights = [0.0; ALL];
     for _ in 0..STEPS {
         // The intercepts are free.
+        // Almost: that of a label which no pair has would otherwise go to minus infinity.
         let ridge = |index: usize| if index.is_multiple_of(N) { 1e-6 } else { RIDGE };
         let mut gradient: [f64; ALL] = array::from_fn(|index| ridge(index) * weights[index]);
         let mut hessian: [[f64; ALL]; ALL] =
@@ -191,6 +192,7 @@ fn newton(pairs: &[Pair]) -> [LogOdds; 2] {
 /// The probabilities of SUPPORTS and CONTRADICTS.
 fn shares(weights: &[f64; ALL], x: &[f64; N]) -> [f64; 2] {
     let odds = [0, 1].map(|label| (0..N).map(|index| weights[label * N + index] * x[index]).sum::<f64>());
+    // IRRELEVANT has log-odds of 0. Less the highest, no power overflows.
     let highest = odds[0].max(odds[1]).max(0.0);
     let powers = odds.map(|odds| exp(odds - highest));
     let sum = powers[0] + powers[1] + exp(-highest);
@@ -231,6 +233,7 @@ impl Scale {
 
 /// The solution of a system whose matrix is positive definite, by Gaussian elimination.
 fn solved(mut matrix: [[f64; ALL]; ALL], mut right: [f64; ALL]) -> [f64; ALL] {
+    // No rows are exchanged: the pivots of a positive definite matrix are positive.
     for pivot in 0..ALL {
         let (above, below) = matrix.split_at_mut(pivot + 1);
         let (known, open) = right.split_at_mut(pivot + 1);
@@ -269,6 +272,7 @@ fn held_out(weights: &LabelWeights, fitting: &[Pair], holding: &[Pair], seed: u6
         let sums = claims.entry(&pair.claim).or_default();
         sums.iter_mut().zip(right.into_iter().chain([1.0])).for_each(|(sum, one)| *sum += one);
     }
+    // Claims are drawn, not pairs: the labels of one claim depend on each other.
     let tallies: Vec<[f64; 4]> = claims.values().copied().collect();
     let share = |index: usize| {
         let none = Estimate { mean: 0.0, low: 0.0, high: 0.0, n: 0 };

@@ -29,6 +29,7 @@ pub fn ordered(questions: &[QuestionRecord]) -> Vec<&QuestionRecord> {
 /// # Errors
 /// [`MootError::Usage`] if no question or several match.
 pub fn find<'a>(questions: &'a [QuestionRecord], wanted: &str) -> Result<&'a QuestionRecord> {
+    // Ids first: an id may itself be a number.
     if let Some(found) = questions.iter().find(|q| q.question.id == wanted) {
         return Ok(found);
     }

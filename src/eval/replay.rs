@@ -155,6 +155,7 @@ impl<'a> Replay<'a> {
             Some(_) if old.error.is_some() => old.error.clone(),
             error => error.map(|error| error.to_string()),
         };
+        // The replay's own time says nothing of the run.
         let mut new = QuestionRecord { seconds: old.seconds, place: old.place, error, ..new };
         // Every recorded reply is given as it is; equal calls are not looked for again.
         for call in &mut new.calls {

@@ -65,6 +65,7 @@ pub struct Difference {
 pub fn slice(record: &Record, name: &str) -> Result<Record> {
     let known: BTreeSet<&str> =
         record.questions.iter().flat_map(|question| &question.question.slices).map(String::as_str).collect();
+    // A slice of the dataset with that name is the one that is meant.
     let computed = computed_slices::named(name).filter(|_| !known.contains(name));
     let within = |question: &&QuestionRecord| match computed {
         Some(slice) => (slice.holds)(question),
@@ -116,6 +117,7 @@ pub(super) fn difference(metric: &Metric, pairs: &[(&QuestionRecord, &QuestionRe
         Scope::Run { tally, value } => {
             let both = |(a, b): &(&QuestionRecord, &QuestionRecord)| {
                 let (a, b) = (tally(a)?, tally(b)?);
+                // Both records of a question in one entry, so that they are drawn together.
                 Some(std::array::from_fn::<f64, 8, _>(|i| if i < 4 { a[i] } else { b[i - 4] }))
             };
             let tallies: Vec<[f64; 8]> = pairs.iter().filter_map(both).collect();
@@ -148,6 +150,7 @@ fn applies(metric: &Metric, record: &Record) -> bool {
 #[must_use]
 pub fn score(record: &Record) -> Scores {
     let mut questions: Vec<&QuestionRecord> = record.questions.iter().collect();
+    // The bootstrap draws by index, so its interval depends on the order.
     questions.sort_by(|a, b| a.question.id.cmp(&b.question.id));
     let calls = || record.questions.iter().flat_map(|question| &question.calls);
     Scores {

@@ -56,7 +56,9 @@ impl JudgedClaim {
     #[must_use]
     pub fn unlabelled(claims: &[Self]) -> bool {
         let mut labels = claims.iter().flat_map(|claim| &claim.labels).peekable();
+        // Labels without a quote or of a low probability were read; only these two leave nothing known.
         let is_missing = |fault| matches!(fault, Some(LabelFault::Malformed | LabelFault::Failed));
+        // `all` also holds of no label: a text without claims is another case than one whose labels all failed.
         labels.peek().is_some() && labels.all(|label| is_missing(label.fault))
     }
 }
@@ -128,6 +130,7 @@ impl Quote {
         let length = self.characters.end.saturating_sub(self.characters.start);
         length > 0
             && text.chars().skip(self.characters.start).take(length).eq(self.text.chars())
+            // The range may reach beyond the end of the text, where `take` gives fewer characters.
             && self.text.chars().count() == length
     }
 }

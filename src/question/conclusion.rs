@@ -169,6 +169,7 @@ impl Conclusion {
     #[must_use]
     pub fn outcome(&self) -> Concluded {
         match () {
+            // First: a malformed conclusion has no answers either, and would read as unknown.
             () if self.malformed => Concluded::Malformed,
             () if self.answers.is_empty() && self.claims.is_none() => Concluded::Unknown,
             () => Concluded::Answered,

@@ -85,6 +85,7 @@ impl Question {
             wrong: all(gold.wrong),
             ..gold
         });
+        // The id is kept as given: it seeds the calls, and records and predictions name questions by it.
         Self {
             text: into_nfc(self.text),
             documents: self.documents.into_iter().map(Document::composed).collect(),
@@ -234,6 +235,7 @@ impl Gold {
     #[must_use]
     pub fn any_of(aliases: impl IntoIterator<Item = String>) -> Self {
         let aliases: Vec<String> = aliases.into_iter().collect();
+        // One answer without aliases would be required, and no reply could give it.
         Self { answers: if aliases.is_empty() { Vec::new() } else { vec![aliases] }, ..Self::default() }
     }
 

@@ -180,6 +180,7 @@ fn call(record: &QuestionRecord, call: &CallRecord, known: &Known<'_>, texts: &m
         "raw": call.raw.as_deref().map(|raw| texts.add_some(raw)),
         "thoughts": call.thoughts.as_ref().map(|thoughts| texts.add_some(&thoughts.text)),
         "sampling": call.sampling,
+        // As text: a number of 64 bits loses digits in JavaScript.
         "seed": call.seed.to_string(),
         "limit": call.max_tokens,
         "finish": call.finish,
@@ -266,6 +267,7 @@ fn labels(
 ) -> Vec<Value> {
     let one = |label: &crate::question::DocumentLabel| {
         let document = record.document(label.document);
+        // A record that was changed may have a quote that its document lacks.
         let quote = label.quote.as_ref().filter(|quote| document.is_some_and(|d| quote.stands_in(&d.text)));
         without_empty(json!({
             "document": label.document,
@@ -332,6 +334,7 @@ fn without_empty(value: Value) -> Value {
         Value::Array(list) => !list.is_empty(),
         Value::Object(fields) => !fields.is_empty(),
         Value::String(text) => !text.is_empty(),
+        // Also 0, which is the number of the first document.
         _ => true,
     });
     Value::Object(fields)

@@ -152,6 +152,7 @@ fn against_tokens(index: usize, record: &Record, metric: &str) -> Series {
     let spent =
         questions.iter().flat_map(|question| &question.calls).map(|call| call.usage.prompt + call.usage.generated);
     let mean = spent.sum::<usize>() as f64 / questions.len().max(1) as f64;
+    // The axis is logarithmic: a record without calls stands at 1.
     let point = bootstrap(&values, RESAMPLES, SEED).map(|y| Point { x: mean.max(1.0), y });
     Series { index, points: point.into_iter().collect() }
 }
@@ -171,6 +172,7 @@ fn by_level(index: usize, record: &Record, level: GroupOf, metric: &str) -> Seri
 fn misinformation(record: &QuestionRecord) -> Option<usize> {
     let labels: Vec<&str> =
         record.question.documents.iter().filter_map(|d| Some(d.label.as_ref()?.kind.as_str())).collect();
+    // Other labels, as "supporting", say nothing of misinformation: 0 would be made up.
     let known = labels.iter().any(|kind| ["correct", "misinfo", "noise"].contains(kind));
     known.then(|| labels.iter().filter(|&&kind| kind == "misinfo").count())
 }
@@ -224,6 +226,7 @@ fn after(record: &QuestionRecord, round: usize, metric: &str) -> Option<f64> {
         _ => (Vec::new(), true),
     };
     let answers = answers.iter().map(|text| Answer::new(text)).collect();
+    // The metrics that are drawn read gold answers and options alone.
     let Question { gold, options, .. } = record.question.clone();
     let then = QuestionRecord {
         question: Question { gold, options, ..Question::default() },

@@ -79,6 +79,7 @@ fn render(context: &Value) -> Result<String> {
         |e: &minijinja::Error| MootError::Usage(format!("the template of reports cannot be rendered (bug): {e:#}"));
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    // minijinja decides by the ending of a template's name, and this name has none.
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_template("report", TEMPLATE).map_err(|e| wrong(&e))?;
     let template = environment.get_template("report").map_err(|e| wrong(&e))?;

@@ -21,6 +21,7 @@ impl<'a> Known<'a> {
         let replies = record.calls.iter().map(|call| call.reply.trim());
         let mut texts: Vec<&str> = documents.chain(replies).chain([record.question.text.trim()]).collect();
         texts.retain(|text| text.len() >= SHORTEST);
+        // A shorter text within a longer one would cut it to pieces. Equal texts are neighbours, for `dedup`.
         texts.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
         texts.dedup();
         Self(texts)

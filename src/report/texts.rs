@@ -38,6 +38,7 @@ impl Texts {
 /// JSON that is safe in an element of HTML: the same value, without a character that HTML reads as markup, and without
 /// characters that steer (`escape::json`, U+2028 and U+2029 among them).
 pub(super) fn embedded(value: &impl serde::Serialize) -> String {
+    // Texts, numbers and lists of them always serialise.
     let text = escape::json(&serde_json::to_string(value).unwrap_or_else(|_| "null".into()));
     let mut out = String::with_capacity(text.len() + text.len() / 16);
     for c in text.chars() {

@@ -18,11 +18,13 @@ pub(super) fn clock(words: &[String], at: usize) -> Option<(f64, usize)> {
     };
     let parts: Vec<&str> = body.split([':', '.']).collect();
     let small = |part: &&str| !part.is_empty() && part.len() <= 2 && part.bytes().all(|b| b.is_ascii_digit());
+    // Without am or pm only a colon makes a time of two numbers: 9.30 may be an amount.
     if !parts.iter().all(small) || parts.len() > 2 || (half.is_none() && (parts.len() != 2 || !body.contains(':'))) {
         return None;
     }
     let hours: f64 = parts[0].parse().ok()?;
     let minutes: f64 = parts.get(1).map_or(Ok(0.0), |part| part.parse()).ok()?;
+    // 12 am is midnight, 12 pm is noon.
     let hours = half.map_or(hours, |half| hours % 12.0 + half);
     (hours <= 24.0 && minutes < 60.0).then_some(((hours * 60.0 + minutes) % DAY, used))
 }

@@ -52,6 +52,7 @@ impl Numbers {
         let agree = self.quantities.iter().any(|one| one.is_among(&other.quantities));
         let differ = self.quantities.iter().any(|one| self.opposes(one, other));
         match (agree, differ) {
+            // A value in common does not outweigh another that differs: 240 and 310 seats, both in 3 rows.
             (_, true) => Relation::Differ,
             (true, false) => Relation::Agree,
             (false, false) => Relation::Apart,

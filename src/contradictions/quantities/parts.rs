@@ -24,6 +24,7 @@ fn hyphenated(word: &str) -> Vec<String> {
     let parts: Vec<&str> = word.split('-').filter(|part| !part.is_empty()).collect();
     let digits = |part: &&str| part.bytes().all(|b| b.is_ascii_digit());
     let is_date = parts.len() > 1 && parts[0].len() == 4 && parts.iter().all(digits) && parts[1].len() <= 2;
+    // A hyphen in front is a minus sign.
     if parts.len() < 2 || is_date || word.starts_with('-') {
         return vec![word.to_owned()];
     }

@@ -40,6 +40,7 @@ fn date_at(words: &[String]) -> Option<(Date, usize)> {
     let has_digit = |word: &String| word.bytes().any(|b| b.is_ascii_digit());
     for length in (1..=LONGEST_DATE.min(words.len())).rev() {
         let window = &words[..length];
+        // The name of a month alone may be a verb or a person's name.
         if !window.iter().any(has_digit) || !is_dated(&window[0]) || !is_dated(&window[length - 1]) {
             continue;
         }
@@ -89,6 +90,7 @@ fn quantity_at(words: &[String], at: usize) -> Option<(Quantity, usize)> {
         return None;
     }
     let mut used = 1;
+    // A lone letter is a scale only behind a currency: "5m" are metres, "£5m" millions.
     if let Some(scale) = scale(suffix).filter(|_| currency.is_some() || suffix.len() > 1).or_else(|| {
         let scale = words.get(at + 1).and_then(|next| scale(next).filter(|_| next.len() > 2));
         used += usize::from(scale.is_some());
@@ -106,12 +108,14 @@ fn quantity_at(words: &[String], at: usize) -> Option<(Quantity, usize)> {
     let (dimension, factor, offset) = match (currency, own, next.and_then(|next| unit(next))) {
         (Some(currency), ..) => (Dimension::Money(currency), 1.0, 0.0),
         (None, Some(unit), _) => unit,
+        // "The 3rd day" is a position, not a duration.
         (None, None, Some(unit)) if !ordinal => {
             used += 1;
             unit
         }
         _ => (counted(words, at + used, ordinal), 1.0, 0.0),
     };
+    // With the word behind a bare number, which mostly names what is counted.
     let text = words[at..(at + used.max(2)).min(words.len())].join(" ");
     Some((Quantity { value: value * factor + offset, dimension, text, rough }, used))
 }

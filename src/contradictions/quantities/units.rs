@@ -70,6 +70,7 @@ const UNITS: &[Row] = &[
     (&["cm", "centimetre", "centimeter"], "cm", Dimension::Length, 1e-2, 0.0),
     (&["m", "metre", "meter"], "m", Dimension::Length, 1.0, 0.0),
     (&["km", "kilometre", "kilometer"], "km", Dimension::Length, 1e3, 0.0),
+    // "inche" is what is left of "inches" without its s.
     (&["inch", "inche"], "in", Dimension::Length, 0.0254, 0.0),
     (&["ft", "foot", "feet"], "ft", Dimension::Length, 0.3048, 0.0),
     (&["yd", "yard"], "yd", Dimension::Length, 0.9144, 0.0),
@@ -79,6 +80,7 @@ const UNITS: &[Row] = &[
     (&["ml", "millilitre", "milliliter"], "ml", Dimension::Volume, 1e-3, 0.0),
     (&["cl"], "cl", Dimension::Volume, 1e-2, 0.0),
     (&["l", "litre", "liter"], "l", Dimension::Volume, 1.0, 0.0),
+    // The gallon is the American one, the pint the imperial one.
     (&["gallon", "gal"], "gal", Dimension::Volume, 3.785, 0.0),
     (&["pint"], "pint", Dimension::Volume, 0.568, 0.0),
     (&["mg", "milligram"], "mg", Dimension::Mass, 1e-6, 0.0),
@@ -94,6 +96,7 @@ const UNITS: &[Row] = &[
     (&["day"], "day", Dimension::Time, 86400.0, 0.0),
     (&["week"], "week", Dimension::Time, 604_800.0, 0.0),
     (&["fortnight"], "fortnight", Dimension::Time, 1_209_600.0, 0.0),
+    // A year of 365.25 days, and a twelfth of it.
     (&["month"], "month", Dimension::Time, 2_629_800.0, 0.0),
     (&["year", "yr"], "year", Dimension::Time, 31_557_600.0, 0.0),
     (&["mph"], "mph", Dimension::Speed, 0.44704, 0.0),
@@ -101,6 +104,7 @@ const UNITS: &[Row] = &[
     (&["m/s"], "m/s", Dimension::Speed, 1.0, 0.0),
     (&["knot"], "knot", Dimension::Speed, 0.514_444, 0.0),
     (&["°c", "c", "celsius"], "C", Dimension::Temperature, 1.0, 0.0),
+    // (F - 32) * 5 / 9, as a factor and an offset.
     (&["°f", "f", "fahrenheit"], "F", Dimension::Temperature, 5.0 / 9.0, -160.0 / 9.0),
     (&["°", "degree"], "degree", Dimension::Temperature, 1.0, 0.0),
     (&["kb", "kilobyte"], "kB", Dimension::Bytes, 1e3, 0.0),
@@ -121,6 +125,7 @@ const UNITS: &[Row] = &[
 
 /// The dimension of the unit that is written `word`, its factor and its offset.
 pub(super) fn unit(word: &str) -> Option<(Dimension, f64, f64)> {
+    // Not of short words: "ms" would be metres.
     let singular = word.strip_suffix('s').filter(|word| word.len() > 2);
     let is = |spelling: &&str| *spelling == word || singular == Some(spelling);
     let (_, name, dimension, factor, offset) = UNITS.iter().find(|row| row.0.iter().any(&is))?;

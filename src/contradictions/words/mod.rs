@@ -31,11 +31,13 @@ impl Words {
     /// The words of `text`, which begins a sentence.
     pub(super) fn of(text: &str) -> Self {
         let mut found = Self::default();
+        // The lists spell "isn't" with a straight apostrophe.
         let text = text.replace('\u{2019}', "'");
         let (mut begins, mut negated) = (true, 0);
         for piece in text.split_word_bounds() {
             if !piece.chars().any(char::is_alphanumeric) {
                 begins |= piece.contains(['.', '!', '?', ':', '|', '\u{201c}', '"']);
+                // A negation does not reach beyond a comma.
                 if piece.contains(['.', ',', ';', ':']) {
                     negated = 0;
                 }
@@ -46,6 +48,7 @@ impl Words {
             let capital = piece.chars().next().is_some_and(char::is_uppercase);
             let inner = piece.chars().skip(1).any(char::is_uppercase);
             let is_stop = is_stop(&lower);
+            // A capital at the beginning of a sentence tells nothing, unless another one or a digit follows.
             if capital && !is_stop && (!begins || inner || (has_digit && piece.len() > 2)) {
                 found.names.insert(possessed(&lower).to_owned());
             }
@@ -176,6 +179,7 @@ fn possessed(word: &str) -> &str {
 
 /// A word without a common English ending. The result need not be a word.
 pub(super) fn stem(word: &str) -> String {
+    // Longer endings before those that they end in: "ations" before "s".
     let endings = ["ations", "ation", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "s", "ly", "e", "y"];
     let cut = endings.iter().find_map(|ending| word.strip_suffix(ending).filter(|rest| rest.chars().count() > 2));
     cut.unwrap_or(word).to_owned()

@@ -136,6 +136,7 @@ fn interval(metric: &str, estimate: Option<Estimate>, signed: bool) -> String {
     let Some(e) = estimate else { return "-".into() };
     let unit = Metric::named(metric).map_or(Unit::Count, |row| row.unit);
     let number = |x: f64| figure(unit, x, signed);
+    // A blank where other values of the column have a star keeps the column aligned.
     let star = if !signed {
         ""
     } else if e.low > 0.0 || e.high < 0.0 {

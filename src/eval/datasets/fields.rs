@@ -33,6 +33,7 @@ pub fn question_id(number: usize, question: &str) -> String {
 pub(super) fn texts(object: &Object, field: &str) -> Result<Vec<String>> {
     match object.value(field) {
         Some(Value::String(text)) if text.trim_start().starts_with('[') => {
+            // A text may begin with a bracket without being a list.
             Ok(jsonl::parse(text.as_bytes()).unwrap_or_else(|_| vec![text.clone()]))
         }
         Some(Value::String(text)) => Ok(vec![text.clone()]),

@@ -45,6 +45,7 @@ fn right_option(object: &Object, options: &[String]) -> Result<String> {
                 [letter @ b'A'..=b'Z'] => Some(usize::from(letter - b'A')),
                 _ => text.parse().ok(),
             };
+            // The text first: options may themselves be letters or numbers.
             options.iter().position(|option| option == text).or_else(|| letter(text.trim()))
         }
         _ => None,

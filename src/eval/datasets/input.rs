@@ -78,14 +78,17 @@ pub(super) fn detect(path: &Path, names: &str) -> Result<Form> {
     match first.trim_start().chars().next() {
         Some('[') => Ok(Form::Json),
         Some('{') if value(&first, true).is_ok() => {
+            // A single line may be an object of objects; then it is no question itself.
             let alone = lines.next().is_none();
             let whole = alone && inner(&first).is_some_and(|members| !members.is_empty());
             Ok(if whole { Form::Json } else { Form::JsonLines })
         }
+        // A value of several lines, or JSON lines whose first one is broken: the reader reports that line.
         Some('{') => {
             let text = read(path)?;
             Ok(if scan::members(&text, 0..text.len()).is_ok() { Form::Json } else { Form::JsonLines })
         }
+        // Before commas, which cells of a TSV may hold.
         _ if first.contains('\t') => Ok(Form::Tsv),
         _ if first.contains(',') => Ok(Form::Csv),
         _ => {
@@ -120,6 +123,7 @@ fn read(path: &Path) -> Result<String> {
 }
 
 fn value(text: &str, bare_nan: bool) -> std::result::Result<Value, serde_json::Error> {
+    // Most items are strict JSON; only others are searched for bare words.
     let strict = jsonl::parse(text.trim().as_bytes());
     match strict {
         Err(_) if bare_nan => jsonl::parse(scan::without_bare_numbers(text.trim()).as_bytes()),

@@ -225,6 +225,7 @@ impl Gathered {
 }
 
 fn detect(path: &Path, form: Form, skip_bad: bool) -> Result<&'static Row> {
+    // With bare words: whether the publisher's files have them is known with the row.
     let mut items = input::items(path, form, true)?;
     let first = if skip_bad { items.find(Result::is_ok) } else { items.next() };
     let Some(first) = first else {

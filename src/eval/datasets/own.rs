@@ -54,6 +54,7 @@ const OTHER_NAMES: [(&str, &str); 7] = [
 
 /// The first field that is one of ours under another name, as an error's "found"; ours must be missing.
 pub(super) fn misnamed(object: &Object) -> Option<String> {
+    // A question without answers may have `unanswerable` instead.
     let missing = |ours: &str| !object.has(ours) && (ours != "answers" || !object.has("unanswerable"));
     object.fields().filter(|field| !FIELDS.contains(field) && object.has(field)).find_map(|field| {
         let lower = field.to_lowercase().replace([' ', '-'], "_");

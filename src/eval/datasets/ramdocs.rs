@@ -11,6 +11,7 @@ pub(super) const ROW: Row = Row {
     paper: "MADAM-RAG (Wang et al., 2025), section 3; github.com/HanNight/RAMDocs",
     licence: "MIT",
     detect: |object| {
+        // The form of `docs/data.md` has `wrong_answers` too, beside `answers`.
         let own = object.has("answers");
         object.has("documents") && (object.has("gold_answers") || (object.has("wrong_answers") && !own))
     },

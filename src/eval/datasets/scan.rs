@@ -115,6 +115,7 @@ impl Scanner<'_> {
                 }
                 b'[' | b'{' => depth += 1,
                 b']' | b'}' | b',' if depth == 0 => return Ok(()),
+                // Above 0: at depth 0 the arm before it has returned.
                 b']' | b'}' => depth -= 1,
                 _ => {}
             }

@@ -135,6 +135,7 @@ pub fn against(base: &QuestionRecord, record: &QuestionRecord) -> Option<[bool; 
             let set = |answers: &[Answer]| Level::Scored.set(answers.iter().map(|answer| answer.text.as_str()));
             let same_option = single::chosen_option(base).is_some_and(|one| single::chosen_option(record) == Some(one));
             let same = same_option || set(&before.answers) == set(&after.answers);
+            // A malformed conclusion has no answers; it is not the same as an unknown one.
             let kept = before.malformed == after.malformed && same;
             Outcome { was: is_right(base, &before.answers), is: is_right(record, &after.answers), kept }
         }

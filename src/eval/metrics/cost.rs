@@ -78,6 +78,7 @@ pub fn tokens(record: &QuestionRecord, kind: fn(&Usage) -> usize) -> Option<f64>
 pub(crate) fn reply_tokens(record: &QuestionRecord) -> Option<f64> {
     let of = |call: &CallRecord| {
         let mut call = call;
+        // Only backwards: a record that was changed could name calls in a circle.
         while let Some(earlier) = call.taken_from.filter(|earlier| *earlier < call.number) {
             let Some(made) = record.calls.get(earlier) else { break };
             call = made;

@@ -207,5 +207,6 @@ fn lettered(text: &str, options: &[String]) -> Option<usize> {
     }
     let rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
     let option = options.get(index)?;
+    // "A. Paris" names option A only if that is Paris; "A river" is a text.
     (rest.is_empty() || Level::Scored.equal(rest, option)).then_some(index)
 }

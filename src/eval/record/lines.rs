@@ -78,6 +78,7 @@ impl Chain {
     /// Whether the hash in `line` is that of its content and the line before. The next line is checked against the hash that
     /// `line` states; therefore only the changed line is reported, and not every line after it.
     pub(super) fn follow(&mut self, line: &[u8]) -> bool {
+        // The last one: a header's `forked` has a field of this name too.
         let found = line.windows(CHAIN.len()).rposition(|window| window == CHAIN.as_bytes());
         let Some(at) = found else {
             self.last.clear();
@@ -143,6 +144,7 @@ pub(super) fn question(
         record.events.iter_mut().map(|event| event.seconds_mut().map_or(0.0, std::mem::take)).collect();
     let events = if taken.iter().all(|seconds| *seconds == 0.0) { Vec::new() } else { taken };
     let mut content = serde_json::to_vec(&record)?;
+    // Without its closing brace: the fields that follow are within the hash too.
     content.truncate(content.len() - 1);
     content.extend_from_slice(b",\"entries\":");
     serde_json::to_writer(&mut content, entries)?;

@@ -216,6 +216,7 @@ impl<R: BufRead> Reader<R> {
         if self.hashed() {
             record.calls = self.calls_of(&id, &end.entries)?;
             lines::put_back(&mut record, end.times);
+            // A question that failed may be asked again; its answered calls are then taken from the journal.
             if !failed {
                 self.journal.remove(&id);
             }

@@ -48,6 +48,7 @@ impl Storage for File {
         if self.metadata()?.len() != length {
             return Ok(false);
         }
+        // Reading to the end also leaves the position there, where the next line is written.
         let mut found = vec![0; end.len()];
         self.seek(SeekFrom::Start(length - end.len() as u64))?;
         self.read_exact(&mut found)?;

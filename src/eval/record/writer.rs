@@ -100,6 +100,7 @@ impl Writer {
             .truncate(false)
             .open(path)
             .map_err(|e| MootError::io(path, "open", e))?;
+        // Before the content is looked at: another process may still be writing the header.
         lock(&file, path)?;
         if is_fresh(&mut file).map_err(|e| MootError::io(path, "read", e))? {
             Self::new(storage(file), path).begin(header)
@@ -135,11 +136,13 @@ impl Writer {
     }
 
     fn begin(mut self, header: &Header) -> Result<Self> {
+        // A header that a kill cut short may be there.
         self.cut()?;
         let mut chain = Chain::default();
         let line = chain.link(header).map_err(|e| MootError::io(&self.path, "write", e))?;
         self.write_bytes(&line)?;
         self.chain = chain;
+        // Otherwise a power cut could lose the new file's name.
         outputs::sync_folder(&self.path);
         Ok(self)
     }
@@ -246,6 +249,7 @@ impl Writer {
             let e = io::Error::other("an earlier write failed, so later lines would follow lines that are lost");
             return Err(MootError::io(&self.path, "write", e));
         }
+        // Copies, kept only once the lines are on the disk.
         let (mut chain, mut left, mut bytes) = (self.chain.clone(), self.left, Vec::new());
         for entry in entries {
             let line = match *entry {

@@ -32,7 +32,7 @@ pub(super) enum Message {
     Question(Box<Finished>),
     /// A question failed in a way that ends the run.
     Failed(MootError),
-    /// Answered when everything sent before is on the disk; dropped where it could not be written.
+    /// Answered when everything sent before is on the disk, or after a failed write, which sets `Flags::lost` first.
     Settle(SyncSender<()>),
 }
 
@@ -131,6 +131,7 @@ impl<'a> Desk<'a> {
     fn settle(&self) {
         let (settled, wait) = sync_channel(1);
         if self.send(Message::Settle(settled)).is_ok() {
+            // Where the record cannot be written, `ended` stops the next stage.
             let _ = wait.recv();
         }
     }
@@ -157,6 +158,7 @@ impl Layer for Desk<'_> {
         let mut taken = 0;
         let results = answer_known(self.inner(), &calls, on_failure, on_reply, |call| {
             let (entry, reply) = self.take(call)?;
+            // `answer_known` reports a known reply before it looks for the next one, so one number is enough.
             self.state().reporting = Some(entry);
             taken += 1;
             Some(reply)

@@ -46,6 +46,7 @@ impl Progress {
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         let rate = self.per_minute();
+        // A rate near 0 may give more seconds than a `Duration` can have.
         (rate > 0.0).then(|| Duration::try_from_secs_f64((self.total - self.done) as f64 * 60.0 / rate).ok()).flatten()
     }
 
@@ -63,6 +64,7 @@ impl Progress {
             sum.errors += one.errors;
             sum.dropped_choices += one.dropped_choices;
             sum.usage += one.usage;
+            // The runs go side by side, so their times are not added up.
             sum.elapsed = sum.elapsed.max(one.elapsed);
             sum.stopping |= one.stopping;
             sum

@@ -32,6 +32,7 @@ pub(super) fn random(kind: &str, seed: u64, id: &str) -> ChaCha8Rng {
     let mut hash = Sha256::new();
     hash.update(seed.to_le_bytes());
     for text in [kind, id] {
+        // Lengths keep kind and id apart.
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());
     }

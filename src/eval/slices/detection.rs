@@ -149,6 +149,7 @@ fn others<'a>(evidence: &Evidence, all: &'a [Evidence]) -> Vec<&'a Document> {
 
 /// The item of a claim.
 fn item(part: &str, evidence: &Evidence, all: &[Evidence], seed: u64) -> Result<Question, &'static str> {
+    // With the set's name: two sets may have the same ids.
     let mut random = random(NAME, seed, &format!("{part}:{}", evidence.id));
     let both = evidence.has(ClaimRelation::Supports) && evidence.has(ClaimRelation::Contradicts);
     let others = others(evidence, all);

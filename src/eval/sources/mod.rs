@@ -163,6 +163,7 @@ pub fn answers_of(record: &QuestionRecord, least: Option<f64>, compared: Compare
         let held = |answer: &String| least.is_none_or(|least| compared.precision(answer, texts.clone()) >= least);
         let dropped = answer.as_ref().is_some_and(|answer| !held(answer));
         let known = answers.entry(source).or_default();
+        // A dropped answer is kept only until one that counts comes.
         if known.counted().is_none() && (known.answer.is_none() || !dropped) && answer.is_some() {
             *known = SourceAnswer { answer, dropped, ..SourceAnswer::default() };
         }

@@ -66,12 +66,14 @@ pub fn tail(n: usize, least: usize, p: f64) -> f64 {
     if p <= 0.0 {
         return 0.0;
     }
+    // In logarithms: the binomial coefficients of many questions exceed an f64.
     let mut log = n as f64 * (1.0 - p).ln();
     let mut sum = 0.0;
     for k in 0..=n {
         if k >= least {
             sum += log.exp();
         }
+        // At k = n this becomes minus infinity, which is not read any more.
         log += ((n - k) as f64 / (k + 1) as f64).ln() + p.ln() - (1.0 - p).ln();
     }
     sum.min(1.0)

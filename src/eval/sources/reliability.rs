@@ -37,6 +37,7 @@ const HAMMER: f64 = 0.9;
 pub fn beta(mean: f64, share: f64) -> f64 {
     let a = 2.0 * mean / (1.0 - mean);
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
+    // 60 halvings: a range of 1 becomes narrower than the rounding of an f64.
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
         if middle.powf(a) * (a + 1.0 - a * middle) < share { low = middle } else { high = middle }

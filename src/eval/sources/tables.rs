@@ -33,6 +33,7 @@ impl<'a> Part<'a> {
         for (number, call) in asked().filter(|(_, call)| call.round == first) {
             let Some(document) = record.document(number) else { continue };
             let name = document.source.as_deref();
+            // A document without a source is a source of its own.
             if let Some((_, known)) = parts.iter_mut().find(|(_, part)| name.is_some() && part.name == name) {
                 known.calls.push(call);
                 continue;

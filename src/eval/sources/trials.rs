@@ -5,7 +5,7 @@ use crate::eval::metrics::Metric;
 use crate::eval::record::reader::Record;
 use crate::eval::stats::{self, Estimate};
 
-/// Resamples of the interval over trials.
+/// Seeds the resamples of the interval over trials.
 const SEED: u64 = 0;
 
 /// A metric of every method at every x, a value a trial.

@@ -76,6 +76,7 @@ impl<'a> Sample<'a> {
         let (mut drawn, mut elsewhere) = (Vec::new(), BTreeMap::new());
         for question in &record.questions {
             for (before, recorded) in question.calls.iter().enumerate() {
+                // A model on a server has no hash: its calls cannot be made again here.
                 if record.header.model_of(&recorded.role).sha256.is_empty() {
                     *elsewhere.entry(recorded.role.clone()).or_default() += 1;
                     continue;
@@ -166,6 +167,7 @@ impl<'a> Sample<'a> {
         for (at, drawn) in self.drawn.iter().enumerate() {
             by_model.entry(&llm.identity_of(&drawn.call.role).sha256).or_default().push(at);
         }
+        // A copy: the same sample makes the same batches each time.
         let mut random = self.random.clone();
         by_model.values().flat_map(|group| batches::batches(&self.drawn, group, &mut random)).collect()
     }

@@ -63,6 +63,7 @@ function claims(view) {
   };
   panel.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
+    // Otherwise the page's own Escape would leave the question.
     event.stopPropagation();
     close();
   });

@@ -67,6 +67,7 @@ function grid(view) {
   };
   panel.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
+    // Otherwise the page's own Escape would leave the question.
     event.stopPropagation();
     close();
   });

@@ -68,6 +68,7 @@ function questionList(container, index, state) {
   };
   const begin = () => { prepare(); draw(); };
   form.addEventListener("input", (event) => (event.target === datasets ? begin() : draw()));
+  // The event comes before the fields are reset, hence the timeout.
   form.addEventListener("reset", () => setTimeout(() => { changed.checked = false; begin(); changed.checked = false; draw(); search.focus(); }));
   const legend = el("p", { class: "about signs" }, Object.keys(OUTCOMES).filter((name) => index.groups.some((one) => one.questions.some((entry) => entry.runs.some((run) => run && run[0] === name)))).map((name) => outcomeChip(name)));
   container.replaceChildren(form, count, legend, body);

@@ -47,6 +47,7 @@ function route() {
   state.from = entry.number;
   byId("debate").replaceChildren(page);
   document.title = `${entry.text.trim().slice(0, 80)} · ${title}`;
+  // Another record of the same question: focus and scroll position stay.
   if (again) return;
   scrollTo(0, 0);
   head.focus({ preventScroll: true });
@@ -56,6 +57,7 @@ const title = document.title;
 addEventListener("hashchange", route);
 route();
 
+// The hash is the page's address: to follow the link would leave an open question.
 byId("skip").addEventListener("click", (event) => {
   event.preventDefault();
   byId("main").focus();

@@ -79,6 +79,7 @@ impl<'a> Words<'a> {
 
     /// The text between `before` and `after`; where one of the two is empty, from the beginning or to the end of a sentence.
     fn between(&self, before: &[String], after: &[String]) -> Option<String> {
+        // Fewer words around it would match by chance.
         if before.len() + after.len() < AROUND {
             return None;
         }

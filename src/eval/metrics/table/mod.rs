@@ -70,6 +70,7 @@ pub const METRICS: &[Metric] = &joined();
 
 const fn joined() -> [Metric; COUNT] {
     let mut all = [PARTS[0][0]; COUNT];
+    // Counters, since a `const fn` cannot use iterators.
     let (mut part, mut row, mut at) = (0, 0, 0);
     while at < COUNT {
         if row == PARTS[part].len() {

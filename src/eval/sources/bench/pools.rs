@@ -81,6 +81,7 @@ fn pool(question: &Question, golds: &[(String, String)], most: usize, random: &m
             .filter(|document| names.iter().any(|name| of(document, name)))
             .map(|document| document.text.clone())
             .collect();
+        // By `swapped`, since documents of wrong answers are made by replacing this name.
         let name = names.iter().find(|name| own.iter().any(|text| swapped(text, name, "").is_some()))?;
         let others = names.iter().filter(|other| *other != name);
         Some(([name].into_iter().chain(others).cloned().collect::<Vec<_>>(), own))

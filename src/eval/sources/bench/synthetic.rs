@@ -93,6 +93,7 @@ fn pool(number: usize, random: &mut ChaCha8Rng) -> Pool {
     let mut values: Vec<String> = Vec::new();
     while values.len() <= WRONG {
         let value = (theme.value)(random);
+        // A subject that holds an answer would put it into every document.
         if !values.contains(&value) && !subject.contains(&value) {
             values.push(value);
         }
