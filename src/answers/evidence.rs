@@ -26,6 +26,7 @@ pub fn sentence(document: &str, answer: &str, question: &str) -> Option<String> 
     let of_answer = |words: &Words| answer.iter().filter(|word| words.has(word)).count();
     let of_question = |words: &Words| asked.iter().filter(|word| words.has(word)).count();
     let rank = |words: &Words| (answer.within(words), of_answer(words), of_question(words));
+    // Of equals the first: `max_by_key` gives the last.
     let best = (0..texts.len()).rev().max_by_key(|&at| rank(&words[at]))?;
     if of_answer(&words[best]) == 0 {
         return None;
@@ -33,6 +34,7 @@ pub fn sentence(document: &str, answer: &str, question: &str) -> Option<String> 
     let lacks = |word: &&String| !words[best].has(word);
     let adds = |at: usize| asked.iter().filter(lacks).filter(|word| words[at].has(word)).count();
     let found = around(texts[best], &answer);
+    // Of equals the last, which is the nearest.
     let before = (0..best).max_by_key(|&at| adds(at)).filter(|&at| adds(at) > 0);
     let Some(before) = before else { return Some(found) };
     let missing = asked.iter().filter(lacks).find(|word| words[before].has(word)).map_or("", String::as_str);

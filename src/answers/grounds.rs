@@ -79,6 +79,7 @@ impl Held {
     #[must_use]
     pub fn holds(&self, answer: &str) -> bool {
         let words = Level::Assessed.words(answer);
+        // CJK scripts begin here. They have no spaces: an answer may be a part of what `words` takes for one word.
         let spaceless = answer.chars().any(|c| c >= '\u{2e80}').then(|| unicode::folded(answer.trim()));
         self.words.iter().any(|document| words.within(document))
             || dates::read(answer)
@@ -94,6 +95,7 @@ impl Held {
         if self.holds(answer) {
             return true;
         }
+        // Word by word its numbers would be found in other dates.
         if !dates::read(answer).is_empty() {
             return false;
         }

@@ -92,6 +92,7 @@ pub fn pieces(document: &str) -> Vec<String> {
             lead = if tail.starts_with(' ') { " " } else { "" };
         }
     }
+    // A short piece takes in what follows it; the last one has nothing behind it.
     if pieces.len() > 1
         && let Some(short) = pieces.pop_if(|last| is_short(last))
         && let Some(last) = pieces.last_mut()
@@ -112,6 +113,7 @@ fn is_short(piece: &str) -> bool {
 pub fn tokens(pieces: &[String], words: bool) -> usize {
     let sizes: Vec<usize> = pieces.iter().map(|piece| tokens_of(piece)).collect();
     if words {
+        // No run of so many characters has more tokens than one that is all of the densest piece.
         let densest = |(piece, size): (&String, &usize)| (size * WORDS).div_ceil(piece.chars().count().max(1));
         let all: usize = sizes.iter().sum();
         return all.min(pieces.iter().zip(&sizes).map(densest).max().unwrap_or(0));

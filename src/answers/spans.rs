@@ -12,10 +12,12 @@ pub(crate) fn ranges(reply: &str, tokens: &[TokenLogprob]) -> Vec<Range<usize>> 
     let mut open: Option<usize> = None;
     for token in tokens {
         let rest = &reply[at..];
+        // A token that ends within a character is decoded with U+FFFD there.
         let whole = token.text.split('\u{fffd}').next().unwrap_or_default();
         if let Some(length) = written(rest, &token.text) {
             ranges.push(at..at + length);
             at += length;
+            // A token without text may come between the parts of a character.
             open = if length > 0 { None } else { open };
         } else if whole.len() < token.text.len() {
             let length = written(rest, whole).unwrap_or(0);
@@ -31,6 +33,7 @@ pub(crate) fn ranges(reply: &str, tokens: &[TokenLogprob]) -> Vec<Range<usize>> 
             ranges.push(at..at);
         }
     }
+    // The reply ends with that character, or was cut within it.
     if let Some(index) = open {
         ranges[index].end = reply.len();
     }

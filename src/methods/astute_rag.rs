@@ -65,11 +65,13 @@ impl Method for AstuteRag {
         let sources: Vec<Value> = retrieved.chain(remembered.iter().map(|text| passage("from memory", text))).collect();
 
         let mut context: Option<String> = None;
+        // The last of the iterations is the finaliser's.
         for round in 1..self.iterations {
             let values = json!({ "question": question.text, "sources": sources, "context": context });
             let ask = Ask::new("consolidator", CONSOLIDATE, values, &TEXT).round(round);
             match ctx.ask(ask.max_tokens(PASSAGE_TOKENS * sources.len()))?.parsed {
                 Parsed::Text(text) => context = Some(text),
+                // An empty text would erase the context of the round before.
                 _ => ctx.fall_back("an empty consolidation was left out"),
             }
         }

@@ -75,6 +75,7 @@ impl Method for ConflictReport {
         let call = ctx.ask(Ask::new("writer", REPORT, values, &TEXT).max_tokens(REPORT_TOKENS))?;
         let concluded = Conclusion { rounds: 1, calls: vec![call.number], ..Conclusion::default() };
         let Parsed::Text(report) = &call.parsed else { return Ok(Conclusion { malformed: true, ..concluded }) };
+        // A report states its claims in full; a question only makes a short answer a statement.
         let text = Text { question: "", text: report, from: None };
         let claims = decompose(ctx, &[text], Extent::All, MOST)?.into_iter().flatten();
         let judged = judge(ctx, &self.labelling, claims.map(|claim| (claim, None)).collect())?;

@@ -43,7 +43,7 @@ pub static ROW: Row = Row {
     roles: &[decomposer::ROLE, settings::ROLE],
     switches: &[CLAIMS_SWITCH, MOST, PER_DOCUMENT, LABELS, LABEL_WEIGHTS, CERTAIN, ORDER, QUOTES, TOGETHER_SWITCH, REASONS],
     presets: &[TUNED],
-    // The paper names no limit, and its code is not published: as conflict-report, whose text is the longest.
+    // The paper names no limit, and its code is not published. Lists of claims and labels have limits of their own.
     max_tokens: 128,
     needs: Needs { entailment: true, ..Needs::PASSAGES },
     build,
@@ -71,6 +71,7 @@ const PER_DOCUMENT: Switch = Switch {
 const CERTAIN: Switch = Switch {
     name: "certain",
     about: "probability from which on entailment decides (labels=both)",
+    // The most probable of three relations always has a third: anything less would be no condition.
     kind: Kind::Number(0.34, 1.0),
     default: "0.9",
 };
@@ -205,6 +206,7 @@ impl ConflictScore {
     fn of_documents(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Vec<(String, Option<usize>)>> {
         let numbered = question.documents.iter().enumerate().filter(|(_, document)| !document.text.trim().is_empty());
         let texts: Vec<Text<'_>> = numbered
+            // A question only makes a short answer a statement; a document has whole sentences.
             .map(|(number, document)| Text { question: "", text: &document.text, from: Some(number) })
             .collect();
         let found = decompose(ctx, &texts, Extent::Salient, self.per_document)?;
@@ -213,6 +215,7 @@ impl ConflictScore {
             .zip(found)
             .flat_map(|(text, claims)| claims.into_iter().map(|claim| (claim, text.from)))
             .collect();
+        // Copies are merged by their words first: the classifier reads every ordered pair of what is left.
         let texts: Vec<&str> = claims.iter().map(|(claim, _)| claim.as_str()).collect();
         let claims: Vec<(String, Option<usize>)> =
             fold::groups(&texts).iter().filter_map(|group| claims.get(*group.first()?).cloned()).collect();

@@ -257,6 +257,7 @@ fn exchange(question: &Question, replies: &[CallRecord], own: usize) -> Ask {
         "options": offered(question),
     });
     let mut turns = replies[own].messages.clone();
+    // Each debater answers again in a chat of its own: it sees its own turns, and of the other's the last.
     turns.push(Message::new(Role::Assistant, replies[own].reply.trim()));
     Ask::new(&replies[own].role, EXCHANGE, values, &THOUGHT).after(turns)
 }
@@ -293,6 +294,7 @@ pub(crate) fn debates(record: &QuestionRecord) -> Option<Debates> {
             (&judge.parsed, challenger.map(|call| &call.parsed))
             && let Some(change) = change(&pool, action)
         {
+            // The pool is counted, not read: its documents do not matter.
             change.apply(&mut pool, Vec::new());
         }
     }

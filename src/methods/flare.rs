@@ -170,6 +170,7 @@ impl Flare {
         let mut words: Vec<(String, bool)> = Vec::new();
         for (text, probability) in parts {
             let unsure = *probability < self.beta && !Level::Voted.words(text).is_empty();
+            // Tokens cut words: one that begins without a space belongs to the word before it.
             match words.last_mut().filter(|_| !text.starts_with(char::is_whitespace)) {
                 Some((word, known)) => {
                     word.push_str(text);
@@ -201,6 +202,7 @@ impl Flare {
     /// A chain that states no answer is continued by the words that state one.
     fn finish(&self, question: &Question, ctx: &mut Ctx<'_>, chain: String, rounds: usize) -> Result<Conclusion> {
         ctx.fall_back("the chain stated no answer: it was continued by \"So the answer is:\"");
+        // An empty chain would begin the reply with a space.
         let begun = format!("{chain} So the answer is:");
         let values = json!({ "question": question.text, "passages": [], "options": offered(question) });
         let ask = Ask::new("writer", STEP, values, &SHORT).round(rounds).prefill(begun.trim_start()).stop(["\n"]);
@@ -226,12 +228,14 @@ fn joined(chain: &str, sentence: &str) -> String {
 fn parts<'a>(call: &'a CallRecord, sentence: &str) -> Vec<ScoredText<'a>> {
     let end = call.reply.find(sentence).map_or(call.reply.len(), |at| at + sentence.len());
     let tokens = spans::ranges(&call.reply, &call.logprobs).into_iter().zip(&call.logprobs);
+    // Control tokens have no text: their probability says nothing about the sentence.
     let within = tokens.filter(|(range, _)| !range.is_empty() && range.start < end);
     within.map(|(range, token)| (&call.reply[range], f64::from(exp_f32(token.logprob)))).collect()
 }
 
 /// The text after "the answer is" in a chain.
 fn answer_in(chain: &str) -> Option<String> {
+    // ASCII letters alone change case, so that a position in `lower` is one in `chain`.
     let lower = chain.to_ascii_lowercase();
     let at = lower.rfind("answer is")? + "answer is".len();
     let answer = chain[at..].trim().trim_start_matches(':').trim().trim_end_matches('.').trim();

@@ -82,13 +82,16 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 
 impl Method for Mad {
     fn roles(&self) -> Option<Vec<String>> {
+        // A model is opened for each role: without its call the moderator needs none.
         (!self.moderator).then(|| vec!["agent".to_owned()])
     }
 
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
+        // A run that samples varies already: each call has a seed of its own.
         let sampled = !self.greedy && ctx.settings().sampling == Sampling::Greedy;
         let sampled = |ask: Ask| if sampled { ask.sampling(SAMPLING) } else { ask };
         let values = json!({ "question": question.text, "options": offered(question) });
+        // All agents read the same first prompt: as samples of one call it is computed once.
         let first = Ask::new("agent", FIRST, values, &THOUGHT).samples(self.agents);
         let mut agents = ctx.ask_all(&[sampled(first)])?;
         for round in 2..=self.rounds {

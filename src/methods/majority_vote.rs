@@ -85,11 +85,13 @@ impl Method for MajorityVote {
         let all: Vec<&str> = replies.iter().filter_map(CallRecord::answer).collect();
         let classes = self.equality.classes(question, &all, ctx)?;
         let mut equal = equality::by_first(&all, &classes).into_iter();
+        // `equal` has the texts of answers alone: a reply without one takes none.
         let said: Vec<Option<&str>> = replies.iter().map(|call| call.answer().and_then(|_| equal.next())).collect();
         let stances: Vec<Option<&str>> = said.chunks(self.samples).map(of_document).collect();
         let given = stances.iter().enumerate().filter_map(|(number, stance)| Some(((*stance)?, ctx.vote(number))));
         let votes = vote::weighted_classes(given);
         let least = match self.keep {
+            // No sum reaches it: the winner is taken below.
             Keep::Winner => f64::INFINITY,
             Keep::Two => 2.0,
             Keep::All => 0.0,

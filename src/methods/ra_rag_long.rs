@@ -116,6 +116,7 @@ impl Method for RaRagLong {
             .collect();
         let replies = ctx.ask_all(&asks)?;
         let mut decided = Vec::new();
+        // `gather` fails where nothing is found, so that there is a source, and chunks have a size.
         for (text, calls) in asked.iter().zip(replies.chunks(sources.len())) {
             decided.extend(self.decide(question, text, &sources, calls, ctx)?);
         }
@@ -173,6 +174,7 @@ impl RaRagLong {
         let given: Vec<Option<String>> =
             sources.iter().zip(calls).map(|(source, call)| source.given(call, self.threshold, compared, ctx)).collect();
         let answers: Vec<&str> = given.iter().flatten().map(String::as_str).collect();
+        // The answers answer this question about a fact, not that of the whole text.
         let asked = Question { id: question.id.clone(), text: text.to_owned(), ..Question::default() };
         let classes = self.equality.classes(&asked, &answers, ctx)?;
         let equal = equality::by_first(&answers, &classes);

@@ -74,6 +74,7 @@ impl Method for SelfConsistency {
             let first = ctx.ask(ask.clone())?;
             let spent = first.usage.prompt.saturating_add(first.usage.generated);
             // The nearest whole number of samples.
+            // A server that does not count tokens may report none: hence no division by `spent` itself.
             left = ((self.tokens + spent / 2) / spent.max(1)).clamp(1, self.samples) - 1;
             replies.push(first);
         }
@@ -102,6 +103,7 @@ fn winner<'a>(replies: &'a [CallRecord], equal: &[&str]) -> Option<&'a CallRecor
         sets.push((call, own.iter().copied().collect()));
     }
     let votes = |set: &BTreeSet<&str>| sets.iter().filter(|(_, other)| other == set).count();
+    // `max_by_key` gives the last of equals: from the back, that is the first reply.
     sets.iter().rev().max_by_key(|(_, set)| votes(set)).map(|(call, _)| *call)
 }
 

@@ -132,6 +132,7 @@ impl SourcePools {
         let read = texts(ctx, contexts);
         let ask = |(index, text): (usize, &String)| {
             let values = json!({ "question": question.text, "answer": answer, "document": text });
+            // Dealt in turn: of nine paraphrases two contexts get five and four.
             let samples = (self.paraphrases + contexts.len() - 1 - index) / contexts.len();
             let ask = Ask::new("paraphraser", PARAPHRASE, values, &TEXT).document(contexts[index]);
             varied(ask, ctx).samples(samples).max_tokens(TEXT_TOKENS)

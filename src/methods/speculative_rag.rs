@@ -97,6 +97,7 @@ impl Method for SpeculativeRag {
             return Ok(Conclusion { rounds: 1, ..vote::reader(&verdict, ctx.documents()) });
         }
         let scored = scored(question, ctx, &documents, &subsets, &drafts)?;
+        // `max_by` gives the last of equals: from the back, that is the first draft.
         let best = scored.iter().rev().max_by(|(_, a), (_, b)| a.total_cmp(b));
         let Some(&(best, _)) = best else {
             let calls = drafts.iter().map(|draft| draft.number).collect();
@@ -129,6 +130,7 @@ impl SpeculativeRag {
         for (index, cluster) in k_means(&vectors, size, ctx.seed("clusters", 1, 0)).into_iter().enumerate() {
             clusters[cluster].push(index);
         }
+        // k-means leaves clusters empty where vectors are alike; a subset has nothing of them.
         clusters.retain(|members| !members.is_empty());
         let possible = clusters.iter().map(|members| members.len() as f64).product();
         let draw = || clusters.iter().filter_map(|members| members.choose(&mut random).copied()).collect();
@@ -140,6 +142,7 @@ impl SpeculativeRag {
 fn unique(wanted: usize, possible: f64, mut draw: impl FnMut() -> Vec<usize>) -> Vec<Vec<usize>> {
     let mut seen = BTreeSet::new();
     let mut subsets = Vec::new();
+    // The divisions of a binomial coefficient leave it a rounding away from its whole number.
     while subsets.len() < wanted && (subsets.len() as f64) < possible.round() {
         let mut subset = draw();
         subset.sort_unstable();

@@ -36,7 +36,7 @@ The conclusion lists the qualities found. A malformed verdict is none. A questio
     roles: &[ROLE],
     switches: &[],
     presets: &[],
-    // The paper names no limit, and its code is not published: as conflict-report, whose text is the longest.
+    // The paper names no limit, and its code is not published. A verdict is one word.
     max_tokens: 128,
     needs: Needs::NOTHING,
     build,

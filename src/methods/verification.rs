@@ -244,6 +244,7 @@ fn stage(ctx: &mut Ctx<'_>, asks: Vec<Ask>) -> Result<Vec<CallRecord>> {
         } else if ctx.settings().sampling == Sampling::Greedy {
             varied.push(ask.sampling(SAMPLING));
         } else {
+            // A run that samples varies already: each call has a seed of its own.
             varied.push(ask);
         }
     }
@@ -262,6 +263,7 @@ fn stage(ctx: &mut Ctx<'_>, asks: Vec<Ask>) -> Result<Vec<CallRecord>> {
 
 /// Whether two roles have one model, which may have two names.
 fn same(a: &ModelIdentity, b: &ModelIdentity) -> bool {
+    // A served model has no hash: it is told apart by its name.
     if a.sha256.is_empty() { a == b } else { a.sha256 == b.sha256 }
 }
 

@@ -10,6 +10,7 @@ pub(crate) fn recipe(model: &encoder::Classifier, load: &EncoderOptions) -> Stri
         Precision::F32 => "f32",
     };
     let arithmetic =
+        // On a GPU matrices are f32, whatever the precision.
         if load.device.is_cpu() { format!("cpu {} {numbers}", kernels::cpu::RECIPE) } else { "gpu".into() };
     let casing = if model.recased() { ", normaliser changed" } else { "" };
     format!("{arithmetic}, windows of {}{casing}", model.limit())

@@ -49,6 +49,7 @@ impl Classifier for ScriptedClassifier {
 
     fn entail(&self, pairs: &[Pair]) -> Result<Vec<Relation>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(pairs);
+        // As `LocalClassifier`, which computes nothing where there are no pairs.
         *self.batches.lock().unwrap_or_else(PoisonError::into_inner) += u64::from(!pairs.is_empty());
         let relation = |pair: &Pair| {
             (self.script)(pair).ok_or_else(|| {

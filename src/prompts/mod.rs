@@ -99,6 +99,7 @@ impl<T: AsRef<str>> File<T> {
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.add_filter("quoted", |text: String| serde_json::Value::String(text).to_string());
+        // A tag alone on its line leaves no line in the prompt.
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(|e| self.wrong(&one_line(&e)))?);
         Ok(environment)
@@ -120,6 +121,7 @@ impl<T: AsRef<str>> File<T> {
         let global = |name: &String| environment.globals().any(|(known, _)| known == name);
         let mut missing: Vec<String> = template.undeclared_variables(false).into_iter().collect();
         missing.retain(|name| !known.contains(name) && !global(name));
+        // The names come from a hash set: an error has one text in every run.
         missing.sort_unstable();
         let missing: Vec<String> = missing.iter().map(|name| format!("{name:?}")).collect();
         let known = if known.is_empty() { "none".to_owned() } else { escape::excerpt(&known.join(", ")) };

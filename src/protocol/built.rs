@@ -73,6 +73,7 @@ impl Built {
     #[must_use]
     pub fn hashes(&self) -> BTreeMap<String, String> {
         let mut hashes = prompts::hashes(self.row.files().map(|file| self.prompts.of(file)));
+        // `among` names prompts too, whose hashes are there already.
         let own = self.prompts.among(self.row.files()).into_iter().filter(|(name, _)| !hashes.contains_key(name));
         let formats: BTreeMap<String, String> = own.map(|(name, text)| (name, prompts::hash(&text))).collect();
         hashes.extend(formats);
@@ -210,6 +211,7 @@ impl Row {
     pub fn build_preset(&'static self, preset: &'static Preset, typed: &Typed) -> Result<Built> {
         let own = preset.switches.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
         let mut switches: Typed = own.collect();
+        // In this order a value that was typed replaces the preset's.
         switches.extend(typed.clone());
         Ok(Built { preset: Some(preset.name), ..self.build(&switches)? })
     }

@@ -77,6 +77,7 @@ fn claims_line(object: &str) -> Option<String> {
 /// The lines have the order of the object's fields.
 fn label_line(object: &str) -> Option<String> {
     let said: Label = serde_json::from_str(object.trim()).ok()?;
+    // A struct forgets the order of the object's fields; a map of serde_json keeps it here (`preserve_order`).
     let fields: Map<String, Value> = serde_json::from_str(object.trim()).ok()?;
     let label = format!("Label: {}", one_line(&said.label));
     let quote = format!("Quote: \"{}\"", one_line(&said.quote));
@@ -257,6 +258,7 @@ fn parse_claims(reply: &str, finish: Finish) -> Option<Parsed> {
         Some(list) => items(list, finish)?,
         None => bullets(&text),
     };
+    // An empty list says that the text makes no claim; a reply without a list says nothing.
     if claims.is_empty() && list.is_none() {
         return None;
     }

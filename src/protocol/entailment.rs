@@ -30,5 +30,6 @@ pub(super) const NEUTRAL: Relation = Relation { entailment: 0.0, neutral: 1.0, c
 pub(super) fn chosen(call: &CallRecord) -> Option<Relation> {
     let Parsed::Choice { option, .. } = call.parsed else { return None };
     let one = |index| f32::from(u8::from(option == index));
+    // By the order of RELATIONS, which is not that of the fields.
     Some(Relation { entailment: one(0), contradiction: one(1), neutral: one(2) })
 }

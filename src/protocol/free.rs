@@ -12,6 +12,7 @@ const COMPILED: usize = 1 << 20;
 /// The compiled expression, or the reason that it is invalid.
 pub(crate) fn compiled(expression: &str) -> Result<Regex, String> {
     let built = RegexBuilder::new(expression).size_limit(COMPILED).build();
+    // The crate draws the expression over several lines; the last one has the reason.
     built.map_err(|error| error.to_string().lines().last().unwrap_or_default().trim().to_owned())
 }
 

@@ -246,6 +246,7 @@ fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut ranked: Vec<(usize, &str)> = names
         .map(|known| {
             let (its_folder, its_stem) = parts(known);
+            // Another folder alone costs no more than the limit: the same file there is near.
             (levenshtein(folder, its_folder).min(4) + levenshtein(stem, its_stem), known)
         })
         .filter(|(edits, _)| *edits <= 4)

@@ -85,6 +85,7 @@ pub(crate) fn nearest(question: &Question, ctx: &mut Ctx<'_>, pool: usize) -> Re
         None => documents.iter().map(|document| held(&question.text, document)).collect(),
     };
     numbers.shuffle(&mut ChaCha8Rng::seed_from_u64(ctx.seed("pool", 1, 0)));
+    // The sort is stable: equal scores keep the order that the seed drew.
     numbers.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
     numbers.truncate(pool);
     Ok(numbers)

@@ -114,12 +114,14 @@ pub(super) fn parse_about(reply: &str, finish: Finish) -> Option<Parsed> {
 /// An answer after lines that begin with `marker`. The last `Answer:` counts: the lines before it may quote one.
 fn parse_after(reply: &str, marker: &str, finish: Finish) -> Option<Parsed> {
     let lines: Vec<&str> = reply.trim_start().lines().collect();
+    // Behind two stars at most: within its line a thought may quote the marker.
     let at = lines.iter().rposition(|line| find_marker(line, "answer").is_some_and(|(at, _)| at <= 2))?;
     if is_cut(finish, at, lines.len()) && !reply.ends_with('\n') {
         return None;
     }
     let explanation = lines[..at].join(" ");
     let explanation = after_marker(&explanation, marker).unwrap_or(&explanation).trim().to_owned();
+    // The cut was looked at above: `parse_short` would take one line for cut.
     match parse_short(lines[at], Finish::Stop)? {
         Parsed::Answer { answer, .. } => Some(Parsed::Answer { answer, explanation }),
         other => Some(other),

@@ -75,6 +75,7 @@ pub(crate) fn log_probabilities<const N: usize>(call: &CallRecord, options: [&st
 
 /// The log-odds of a probability, at most `most` in size.
 pub(crate) fn log_odds(probability: f64, most: f64) -> f64 {
+    // Log-odds of 0 and 1 are infinite.
     let within = probability.clamp(1e-3, 1.0 - 1e-3);
     ln(within / (1.0 - within)).clamp(-most, most)
 }

@@ -67,6 +67,7 @@ impl ServedEmbedder {
 
     /// The vectors of `texts`, at most [`BATCH`], with retries.
     fn batch(&self, texts: &[String]) -> Result<Vec<f32>> {
+        // The dimension is known once the server has answered.
         let reached = || self.dimension > 0;
         self.patience.persist(reached, || self.attempt(texts)).map_err(|fault| {
             let reason = format!("vectors of {} texts: {}", texts.len(), fault.reason);
@@ -83,6 +84,7 @@ impl ServedEmbedder {
                 (format!("{base}/embeddings"), body)
             }
             Form::Tei => {
+                // Text Embeddings Inference has `/embed` at its root, beside `/v1`.
                 let root = base.strip_suffix("/v1").unwrap_or(base);
                 (format!("{root}/embed"), json!({ "inputs": texts, "truncate": true }))
             }

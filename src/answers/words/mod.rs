@@ -207,6 +207,7 @@ fn split(form: &str, level: Level) -> Vec<Word> {
             end(&mut text, c.is_whitespace() && !closed);
             closed = false;
         } else if is_punctuation(c) && !(c == '^' && level != Level::Scored) {
+            // A caret stays, since it stands for an exponent: 10^6 is not 106. The papers' normalisation removes it.
             closed |= !text.is_empty();
         } else {
             closed = false;
@@ -218,6 +219,7 @@ fn split(form: &str, level: Level) -> Vec<Word> {
     if let Some(last) = words.last_mut().filter(|last| last.text == "a") {
         last.article = false;
     }
+    // Articles alone would be no words, and an answer without words matches nothing.
     if words.iter().all(|word| word.article) {
         words.iter_mut().for_each(|word| word.article = false);
     }

@@ -84,6 +84,7 @@ pub(super) fn all(
 
 /// The outcome for each value, from the replies in the order of `asked`.
 fn found(values: usize, asked: &[Asked], replies: &[CallRecord]) -> Vec<Examined> {
+    // Without a bound here: the level is subtracted first, and the features bound the difference.
     let yes = |call: &CallRecord| log_odds(probability(call, OPTIONS), f64::INFINITY);
     let both = || asked.iter().copied().zip(replies);
     let probes: Vec<f64> =

@@ -105,6 +105,7 @@ impl Method for Moot {
         let mut probable: Vec<usize> = (0..values.len()).collect();
         probable.sort_by(|&a, &b| features[b].probability().total_cmp(&features[a].probability()));
         let judged = judge::all(question, &values, &probable, &units, ctx)?;
+        // The examiner and the judge may have had nothing to ask: the calls tell how many rounds there were.
         let rounds = ctx.calls().iter().map(|call| call.round).max().unwrap_or(1);
         let judged = features.into_iter().zip(judged).map(|(features, judged)| features.with(judged));
         let mut weighed: Vec<(&Value, Features, f64)> =
@@ -118,6 +119,7 @@ impl Method for Moot {
         let conflicts: Vec<Option<Conflict>> = (0..weighed.len())
             .map(|index| {
                 let (value, features, _) = weighed[index];
+                // The best value is compared with the second, every other one with the best.
                 let (other, ..) = weighed.get(usize::from(index == 0))?;
                 Some(conflict::between(question, value, other, features.is_less_believed(), &resemble))
             })

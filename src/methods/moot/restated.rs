@@ -49,6 +49,7 @@ enum Kind {
 impl Kind {
     fn of(word: &str, asked: &HashSet<String>) -> Self {
         let bare = bare(word);
+        // Punctuation alone is of the question as much as of the answer.
         if bare.is_empty() || FUNCTION.split_whitespace().any(|function| function == bare) {
             Self::Function
         } else if asked.contains(&stem(word)) {
@@ -88,6 +89,7 @@ fn bare(word: &str) -> String {
 /// Without an ending of inflection: "plays", "played" and "play" are equal.
 fn stem(word: &str) -> String {
     let word = bare(word);
+    // Three letters at least stay, so that "used", "yes" and "bed" keep their ends.
     let ending =
         ["ing", "ed", "es", "s"].into_iter().find(|ending| word.ends_with(ending) && word.len() >= ending.len() + 3);
     ending.map_or_else(|| word.clone(), |ending| word[..word.len() - ending.len()].to_owned())

@@ -41,6 +41,7 @@ pub(super) fn ask(question: &Question, number: usize) -> Ask {
 
 /// The log-odds of (B); `None` of a malformed reply, which says nothing about the document.
 pub(super) fn steering(call: &CallRecord) -> Option<f64> {
+    // Without a bound here: `excess` subtracts the median first.
     (call.parsed != Parsed::Malformed).then(|| -log_odds(probability(call, OPTIONS), f64::INFINITY))
 }
 

@@ -55,6 +55,7 @@ pub(super) fn of(replies: &[CallRecord], given: &[Option<String>], units: &[Vec<
     }
     for value in &mut values {
         let length = |text: &&String| Level::Assessed.words(text).len();
+        // Of equals the first: `max_by_key` gives the last.
         value.text = value.texts.iter().rev().max_by_key(length).cloned().unwrap_or_default();
         value.votes = units.iter().filter(|unit| unit.iter().any(|number| value.documents.contains(number))).count();
     }
@@ -82,6 +83,7 @@ fn answer(reply: &str) -> Option<Range<usize>> {
     const LINE: &str = "Answer:";
     const FIELD: &str = "\"answer\"";
     if let Some(at) = reply.find(LINE) {
+        // The token that ends a reply has no text and stands behind it; its probability counts.
         return Some(at + LINE.len()..reply.len() + 1);
     }
     let field = reply.find(FIELD)? + FIELD.len();

@@ -124,6 +124,7 @@ impl Method for RaRag {
         match self.variant {
             Variant::NaiveLlm => return baselines::from_memory(question, ctx),
             Variant::NaiveRag => return baselines::from_pool(question, ctx, self.pool),
+            // Weights belong to the run, not to the switches, so that `build` cannot refuse this.
             Variant::Oracle if !ctx.weights().is_some_and(|weights| weights.estimator.starts_with(ORACLE)) => {
                 let expected = "expected --source-weights with planted reliabilities (moot sources build writes them)";
                 let found = ctx.weights().map_or("none", |weights| &weights.estimator);
@@ -142,6 +143,7 @@ impl Method for RaRag {
         let mut selected = 0;
         while selected < wanted && replies.len() < sources.len() {
             let left = &sources[replies.len()..];
+            // Algorithm 2 asks source by source. As many at once as are still needed give the same selection.
             let next = &left[..left.len().min(wanted - selected)];
             let asks: Vec<Ask> = next.iter().map(|source| source.ask(&question.text)).collect();
             let stage = ctx.ask_all(&asks)?;
@@ -177,10 +179,12 @@ impl RaRag {
         }
         let votes = match self.variant {
             Variant::Mv => vec![1.0; given.len()],
+            // The documents of a source have one weight: the first stands for all.
             _ => given.iter().map(|(index, _)| ctx.vote(sources[*index].numbers[0])).collect(),
         };
         // Of equal sums the answer given first wins, and answers are given in the order of the sources.
         let voted = vote::weighted_classes(answers.iter().copied().zip(votes));
+        // Equation 1 takes the largest sum, even a negative one.
         let winner: Vec<String> = voted.into_iter().take(1).map(|(answer, _)| answer).collect();
         let (answers, rejected) = vote::by_vote(&winner, &stances);
         let malformed = !replies.is_empty() && replies.iter().all(|call| call.parsed == Parsed::Malformed);

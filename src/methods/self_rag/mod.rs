@@ -242,6 +242,7 @@ impl SelfRag {
             responses.iter().filter_map(|response| Some((response.answer.as_deref()?, response))).collect();
         let scored = || given.iter().map(|(answer, response)| (*answer, self.score(&response.critique)));
         let best = if question.options.is_empty() {
+            // `max_by` gives the last of equals: from the back, that is the first response.
             let best = scored().rev().max_by(|(_, a), (_, b)| a.total_cmp(b));
             best.map(|(answer, _)| answer.to_owned())
         } else {

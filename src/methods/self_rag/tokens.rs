@@ -78,12 +78,14 @@ impl Tokens {
 
     /// The response to a document.
     pub(super) fn respond(&self, question: &Question, document: &str) -> Ask {
+        // `critique` reads by position: relevance from 0, support from 2, utility from 5.
         let watched: Vec<u32> = [&self.relevance[..], &self.support, &self.utility].concat();
         generate(question, "document", document).logprobs(watch(&watched))
     }
 
     /// The segment of a long answer that follows `written`, from a document.
     pub(super) fn go_on(&self, question: &Question, written: Vec<generation::Segment>, document: &str) -> Ask {
+        // Retrieval comes last, from 10, so that the positions that `critique` reads stay.
         let watched: Vec<u32> = [&self.relevance[..], &self.support, &self.utility, &self.retrieval].concat();
         let mut ask = generate(question, "", "").logprobs(watch(&watched));
         ask.prefill = written;
@@ -184,6 +186,7 @@ fn generate(question: &Question, step: &str, document: &str) -> Ask {
 fn shares<const N: usize>(logprobs: &[f32]) -> [f64; N] {
     let Some(logprobs) = logprobs.first_chunk::<N>() else { return [0.0; N] };
     let largest = logprobs.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    // Where all are minus infinity, their differences would be no numbers.
     if !largest.is_finite() {
         return [0.0; N];
     }

@@ -77,6 +77,7 @@ impl Ctx<'_> {
             let Some(Known::Beside(first)) = *known else { continue };
             let reply = results[first].as_ref().and_then(|result| result.as_ref().ok()).cloned().map(taken_over);
             reply.iter().for_each(|reply| report(index, reply, Some(self.calls.len() + first)));
+            // No one sees this error: an equal call failed before, and its failure is the stage's.
             results[index] = Some(reply.ok_or(MootError::Interrupted));
         }
         // In the order of the asks, in whatever order replies came: numbers are the same in every run.
@@ -131,6 +132,7 @@ impl Ctx<'_> {
         let (mut calls, mut of) = (Vec::new(), Vec::new());
         for (index, ask) in asks.iter().enumerate() {
             let same = |role: &str, round: usize| role == ask.role && round == ask.round;
+            // Counted by role and round, a call has its seed whatever other roles ask.
             let before = self.calls.iter().filter(|call| same(&call.role, call.round)).count();
             let beside = asks[..index].iter().filter(|other| same(&other.role, other.round));
             let first = before + beside.map(|other| other.samples).sum::<usize>();
@@ -150,12 +152,14 @@ impl Ctx<'_> {
         for file in [Some(ask.prompt), ask.system].into_iter().flatten().chain(formats) {
             self.must_be_listed(file)?;
         }
+        // A scored call generates nothing that a grammar could hold.
         let held = !self.settings.free_form && ask.max_tokens != Some(0);
         let call = Call {
             round: ask.round,
             document: ask.document,
             prefill: ask.prefill.clone(),
             score: ask.score,
+            // Thoughts come before a reply: one that is begun is past them. A raw prompt has no chat to ask for them.
             think: if ask.prefill.is_empty() && !ask.raw { self.settings.think } else { 0 },
             sampling: ask.sampling.unwrap_or(self.settings.sampling),
             stop: ask.stop.clone(),

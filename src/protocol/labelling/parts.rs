@@ -33,6 +33,7 @@ pub(super) fn in_parts(
     for document in long.iter().map(|(_, document)| *document).collect::<BTreeSet<usize>>() {
         let text = work.text(document);
         let Some(cut) = middle(text).filter(|_| text.len() >= LEAST) else { continue };
+        // Cuts are in bytes, quotes in characters.
         halves.insert(document, [(texts.len(), 0), (texts.len() + 1, text[..cut].chars().count())]);
         texts.extend([text[..cut].to_owned(), text[cut..].to_owned()]);
         numbers.extend([work.number(document); 2]);
@@ -44,9 +45,11 @@ pub(super) fn in_parts(
         long.into_iter().filter_map(|pair| Some((pair, *halves.get(&pair.1)?))).collect();
     let mut pairs: Vec<ClaimDocument> =
         of_halves.iter().flat_map(|((claim, _), halves)| halves.map(|(part, _)| (*claim, part))).collect();
+    // Part by part: the calls of one share its keys and values.
     pairs.sort_by_key(|&(claim, part)| (part, claim));
     let parts = work.of_parts(texts, numbers);
     let mut found = by(ctx, &parts, &pairs)?;
+    // A half may be too long itself.
     in_parts(ctx, &parts, &mut found, by)?;
     for ((claim, document), halves) in of_halves {
         let part = |(part, start): Half| Some(shifted(found.remove(&(claim, part))?, document, start));

@@ -32,6 +32,7 @@ const REASON: usize = 200;
 
 /// Whether the reply of a call for labels may be asked for again: no grammar constrained it, and its label does not count.
 pub(super) fn can_be_asked_again(call: &CallRecord, label: &DocumentLabel) -> bool {
+    // A schema holds the form of a reply, but not that its quote is in the document.
     let constrained = call.grammar.as_deref().is_some_and(|name| name.ends_with(".lark"));
     !constrained && !label.counts()
 }
@@ -110,6 +111,7 @@ pub(super) fn scored_values(work: &Work<'_>, (claim, document): ClaimDocument, l
 pub(super) fn labeller(work: &Work<'_>, pair: ClaimDocument) -> Ask {
     let how = work.how;
     let pieces = quote::pieces(work.text(pair.1));
+    // A document may be shorter than the shortest quote, and is one then.
     let least = LEAST.min(pieces.iter().map(|piece| piece.chars().count()).sum());
     // A reason may be cut, but not one that the label follows.
     let reason = if how.label_first { 0 } else { REASON };
@@ -130,6 +132,7 @@ pub(super) fn labeller(work: &Work<'_>, pair: ClaimDocument) -> Ask {
 /// The same call after its first reply, with the fault of that reply.
 fn retry(ask: &Ask, call: &CallRecord, label: &DocumentLabel) -> Ask {
     let quote = if label.fault == Some(LabelFault::Malformed) { Value::Null } else { label.misquote.clone().into() };
+    // A model is shown the object that it wrote, not the lines that were made of it.
     let said = Message::new(Role::Assistant, call.raw.as_ref().unwrap_or(&call.reply).clone());
     let turns = [call.messages.clone(), vec![said]].concat();
     Ask { prompt: AGAIN, values: json!({ "quote": quote }), round: 2, ..ask.clone() }.after(turns)

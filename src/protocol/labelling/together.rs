@@ -65,6 +65,7 @@ pub(super) fn together(
                     labels.insert((*claim, number), work.failed((*claim, number), ROLE, &error));
                 }
                 (Err(_), _) => {
+                    // What would fail every call ends `try_all`. What is left, as a prompt too long, a half may escape.
                     let (first, rest) = numbers.split_at(numbers.len() / 2);
                     halves.extend([(*claim, first.to_vec()), (*claim, rest.to_vec())]);
                 }
@@ -83,6 +84,7 @@ pub(super) fn together(
 /// A `context` of 0 is not known.
 fn groups(work: &Work<'_>, claim: usize, numbers: &[usize], context: usize) -> Vec<Group> {
     let bytes: usize = numbers.iter().map(|&number| work.text(number).len()).sum();
+    // An estimate in favour of one call: one that does not fit after all fails, and is halved.
     if context == 0 || bytes / MOST_BYTES + LINE_TOKENS * numbers.len() <= context {
         return vec![(claim, numbers.to_vec())];
     }

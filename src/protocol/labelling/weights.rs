@@ -157,6 +157,7 @@ impl LabelWeights {
     pub fn probabilities(&self, pair: &Quantities) -> [f64; 3] {
         let odds = [self.supports.of(pair), self.contradicts.of(pair), 0.0];
         let highest = odds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // Less the highest, no exponential overflows.
         let shares = odds.map(|odds| exp(odds - highest));
         let sum: f64 = shares.iter().sum();
         shares.map(|share| share / sum)

@@ -116,6 +116,7 @@ impl Document {
         let source = source.or_else(|| entry.folder.clone());
         Self {
             text,
+            // No position counts the characters of these two.
             title: title.map(into_nfc),
             source: source.map(into_nfc),
             date,

@@ -206,6 +206,7 @@ impl Iterator for Documents {
 
 impl Drop for Documents {
     fn drop(&mut self) {
+        // Workers that wait for another file hold memory.
         pdf::end_idle();
     }
 }

@@ -223,6 +223,7 @@ impl Story {
     pub(super) fn start_cell_of(&mut self, columns: usize, rows: usize) {
         self.write_above();
         self.start_cell();
+        // Instead of the cell of one column and one row that `start_cell` opened.
         self.in_spans(|spans, text| spans.start_cell(columns, rows, text.len()));
     }
 

@@ -141,6 +141,7 @@ fn fields(object: &Object) -> Result<Fields> {
         source: find(SOURCE, Object::optional_string)?,
         date: find(DATE, Object::optional_date)?,
         url: find(URL, Object::optional_string)?,
+        // An id may be a number too.
         id: find(ID, Object::optional_date)?,
     })
 }

@@ -86,6 +86,7 @@ impl Spans {
         else {
             return Vec::new();
         };
+        // How many rows follow is not said here: the cell of each later row says whether it goes on.
         open.rows = usize::MAX;
         let above = table.get(open.column).filter(|cell| !begins && cell.rows > 0);
         let texts = above.map(|cell| cell.text.clone()).into_iter().collect();

@@ -84,6 +84,7 @@ fn hunks(a: &[Word], b: &[Word]) -> Vec<Hunk> {
     let same = |i: usize, j: usize| a[i].text == b[j].text;
     let width = b.len() + 1;
     // longest[i * width + j]: of what begins at words i and j.
+    // No subsequence is longer than LONGEST, so that 16 bits hold it.
     let mut longest = vec![0_u16; (a.len() + 1) * width];
     for i in (0..a.len()).rev() {
         for j in (0..b.len()).rev() {

@@ -159,6 +159,7 @@ fn shingles(words: &[Word]) -> Vec<u64> {
     let hash = |words: &[Word]| {
         use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        // Without random keys: equal shingles of two passages have equal hashes.
         BuildHasherDefault::<DefaultHasher>::default().hash_one(texts)
     };
     let mut shingles: Vec<u64> = match words.len() {

@@ -68,6 +68,7 @@ pub fn text(path: &Path) -> Result<String> {
         let found = path.extension().map(|ending| format!("a .{} file", ending.to_string_lossy()));
         return Err(input(path, None, "a text", found.unwrap_or_default()));
     }
+    // The length is for progress, which no one watches here.
     let mut documents = Documents::new(vec![Entry::new(path, kind, 0)], false, &Cancel::default());
     let mut texts = Vec::new();
     while let Some(document) = documents.advance()? {

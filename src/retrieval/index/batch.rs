@@ -65,6 +65,7 @@ impl Builder {
             let (expected, found) = (batch.len() * dense.dimension, vectors.len());
             return faulty(format!("expected {expected} numbers from {}, found {found}", dense.embedder));
         }
+        // 65,504 is the largest finite half-precision number.
         let largest = if dense.storage == Storage::F16.name() { 65_504.0 } else { f32::MAX };
         for (passage, vector) in batch.iter().zip(vectors.chunks_exact(dense.dimension)) {
             if let Some(x) = vector.iter().find(|x| x.is_nan() || x.abs() > largest) {

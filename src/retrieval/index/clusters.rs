@@ -53,12 +53,14 @@ impl Clusters {
             return Err(torn(&folder.join(STARTS), format!("the lists do not hold {} passages", entry.passages)));
         }
         let ids = file(IDS, entry.passages.saturating_mul(4))?;
+        // Tables are indexed by these without another check.
         if ids.as_chunks::<4>().0.iter().any(|id| u64::from(u32::from_le_bytes(*id)) >= entry.passages) {
             return Err(torn(&folder.join(IDS), format!("it names passages beyond {}", entry.passages)));
         }
         let rows = file(ROWS, entry.passages.saturating_mul(stride))?;
         let stride = Storage::F32.stride(dense.dimension);
         let length = |row| Storage::F32.decode(row, dense.dimension).iter().map(|x| x * x).sum::<f32>().sqrt();
+        // A centroid without a length scores 0, whatever its reciprocal; an infinite one would make that no number.
         let inverses = centroids.chunks_exact(stride).map(|row| 1.0 / length(row).max(f32::MIN_POSITIVE)).collect();
         Ok(Self { lists: entry.lists, dimension: dense.dimension, centroids, inverses, starts, ids, rows })
     }

@@ -32,6 +32,7 @@ impl Columns {
     fn append(&mut self, segment: &Segment) -> Result<()> {
         let names = segment.names()?;
         let numbers = |numbered: &mut Numbered, names: &[String]| -> Vec<u32> {
+            // Number 0 is no name.
             [None].into_iter().chain(names.iter().map(|name| Some(name.as_str()))).map(|n| numbered.number(n)).collect()
         };
         let sources = numbers(&mut self.source_names, &names.sources);

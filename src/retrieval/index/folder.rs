@@ -36,6 +36,7 @@ pub(super) fn going_on(dir: &Path, manifest: &Manifest, dense: Option<&Dense>) -
         let wrong = format!("expected a new folder, found a finished index of {} passages", manifest.passages());
         return refuse(wrong, "add to it with `moot index add`, or name another folder");
     }
+    // The embedder's name is left out: `called` may add it to an index that was begun without.
     let same = |dense: &Dense| (dense.embedder.clone(), dense.dimension, dense.storage.clone());
     if manifest.dense.as_ref().map(same) == dense.map(same) {
         return Ok(());

@@ -36,6 +36,7 @@ pub(super) const CLUSTER_FILES: &[&str] = &[CENTROIDS, STARTS, IDS, ROWS];
 /// The number that `name` is, as this program writes it: six digits, more where it needs them.
 pub(super) fn number(name: &str) -> Option<u32> {
     let number: u32 = name.parse().ok()?;
+    // The number after it must exist too.
     (name == format!("{number:06}") && number < u32::MAX).then_some(number)
 }
 

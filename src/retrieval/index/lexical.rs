@@ -77,6 +77,7 @@ impl Writer {
         let path = &self.path;
         let index = self.writer.finalize().map_err(|e| failed(path, &e))?;
         let mut names: Vec<PathBuf> = index.directory().list_managed_files().into_iter().collect();
+        // A file that is listed may be gone: tantivy forgets it only when it collects garbage.
         names.retain(|name| self.directory.exists(name).unwrap_or(false));
         names.sort();
         let mut contents = Contents::default();
@@ -122,6 +123,7 @@ impl Lexical {
         let reader = index.reader_builder().reload_policy(tantivy::ReloadPolicy::Manual).try_into();
         let searcher = reader.map_err(wrong)?.searcher();
         let found: u64 = searcher.segment_readers().iter().map(|reader| u64::from(reader.max_doc())).sum();
+        // Searches read the first segment alone, which is all that a writer makes.
         if searcher.segment_readers().len() != 1 || found != passages {
             return Err(torn(&path, format!("expected {passages} passages, found {found}")));
         }

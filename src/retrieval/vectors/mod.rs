@@ -198,6 +198,7 @@ impl Comparison {
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
         let (a, b) = (dot(given, given).sqrt(), dot(own, own).sqrt());
         let cosine = dot(given, own) / (a * b);
+        // Not `cosine < LEAST_COSINE`: a cosine that is no number would pass.
         if !(LEAST_COSINE..).contains(&cosine) {
             return Err(format!(
                 "a cosine of {cosine:.3} to the embedder's own vector (expected at least {LEAST_COSINE})"

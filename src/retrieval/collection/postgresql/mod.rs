@@ -99,6 +99,7 @@ impl Postgres {
         let milliseconds = self.patience.silence.as_millis().min(i32::MAX as u128);
         let mut settings = format!("SET statement_timeout = {milliseconds}; ");
         if iterates(version.get(0)) {
+            // pgvector has no strict order for ivfflat; what is found is sorted anyway.
             settings.push_str("SET hnsw.iterative_scan = strict_order; SET ivfflat.iterative_scan = relaxed_order;");
         }
         client.batch_execute(&settings).map_err(failed)?;
@@ -108,6 +109,7 @@ impl Postgres {
     /// Writes the comment on the table.
     fn comment(&self, embedder: &str, finished: bool) -> String {
         let comment = Comment { moot_embedder: embedder.to_owned(), finished };
+        // COMMENT takes no parameters: the text is a literal, in which quotes are doubled.
         let text = serde_json::to_string(&comment).expect("a comment is plain data (bug)").replace('\'', "''");
         format!("COMMENT ON TABLE {} IS '{text}';", self.table.quoted())
     }
@@ -221,6 +223,7 @@ impl Store for Postgres {
                 return client.query(search.text(), &parameters);
             }
             let mut transaction = client.transaction()?;
+            // LOCAL ends with the transaction: other statements use the connection afterwards.
             transaction.batch_execute("SET LOCAL enable_indexscan = off")?;
             let rows = transaction.query(search.text(), &parameters)?;
             transaction.commit()?;

@@ -28,12 +28,14 @@ pub(super) fn described() -> &'static str {
 pub(super) fn insertion(table: &str, rows: usize) -> String {
     let row = |row: usize| {
         let [id, source, from, until, passage, vector] = std::array::from_fn(|column| row * COLUMNS + column + 1);
+        // The inner type is that of the parameter: the client sends neither json nor vectors.
         format!(
             "(${id}::bigint, ${source}::text, ${from}::integer, ${until}::integer, ${passage}::text::json, \
              ${vector}::real[]::vector)"
         )
     };
     let rows = (0..rows).map(row).collect::<Vec<_>>().join(", ");
+    // A statement whose outcome was lost with its connection is sent again.
     format!(
         "INSERT INTO {table} (id, source, date_from, date_until, passage, embedding) VALUES {rows} \
          ON CONFLICT (id) DO UPDATE SET source = excluded.source, date_from = excluded.date_from, \

@@ -195,6 +195,7 @@ impl Store for Qdrant {
             .zip(passages.iter().zip(rows))
             .map(|(id, (passage, vector))| point(id, passage, vector, embedder))
             .collect();
+        // Otherwise Qdrant answers before the points are stored, and their count at the end may be short.
         self.tell("new points", "/points?wait=true", &json!({ "points": points }))
     }
 

@@ -85,6 +85,8 @@ impl Reading<'_> {
         let number: f64 = text[..digits].parse().ok()?;
         let rest = &text[digits..];
         let unit = rest.find(|c: char| !c.is_ascii_alphabetic() && c != '%').unwrap_or(rest.len());
+        // CSS has 96 pixels an inch, and half an em for `ex` and `ch` where the font is not known. Screens are taken
+        // for 1000 pixels.
         let factor = match &rest[..unit] {
             "" | "px" => 1.0,
             "%" => self.whole / 100.0,

@@ -183,6 +183,7 @@ impl Open {
     }
 
     fn holds_hidden(&self) -> bool {
+        // What is shown within a hidden element is pushed too: else the end of an inner `div` would end the outer one.
         self.elements.iter().any(|element| element.sight.hides())
     }
 

@@ -117,6 +117,7 @@ fn is_empty_shape(value: &str) -> bool {
         .collect();
     match (shape.trim(), sides.as_slice()) {
         ("rect", [top, right, bottom, left]) => top.is_some() && top == bottom && right.is_some() && right == left,
+        // Pixels say nothing without the extent of the element.
         ("inset", [all]) => rest.contains('%') && all.is_some_and(|all| all >= 50.0),
         ("circle", [radius]) => *radius == Some(0.0),
         _ => false,

@@ -61,6 +61,7 @@ impl Region {
 
     pub(super) const fn of(hints: &[Self]) -> Self {
         let (mut all, mut at) = (0, 0);
+        // A const function has no `for`.
         while at < hints.len() {
             all |= hints[at].0;
             at += 1;

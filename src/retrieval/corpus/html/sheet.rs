@@ -94,6 +94,7 @@ impl Sheet {
             return;
         }
         self.blocks(&without_comments(text), true);
+        // The sort is stable: of equal weights the later rule counts, as in CSS.
         self.rules.sort_by_key(|rule| rule.weight);
         let others = &self.others;
         self.rules.iter_mut().for_each(|rule| rule.check(others));
@@ -102,6 +103,7 @@ impl Sheet {
     fn blocks(&mut self, text: &str, is_outermost: bool) {
         let mut rest = text;
         while let Some(open) = rest.find('{') {
+            // `@import` and `@charset` end with a semicolon and have no block.
             let selectors = rest[..open].rsplit(';').next().unwrap_or_default().trim();
             let block = &rest[open + 1..];
             let length = end(block);
@@ -259,6 +261,7 @@ fn parts(text: &str) -> Option<(Vec<(Selector, bool)>, Selector)> {
     let mut is_parent = false;
     for word in words {
         if word == ">" {
+            // Marks know the nearest element around: farther out `>` is taken for any element around.
             is_parent = around.is_empty();
         } else {
             around.push((Selector::simple(word)?, std::mem::take(&mut is_parent)));

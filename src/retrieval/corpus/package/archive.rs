@@ -73,6 +73,7 @@ impl Package {
         };
         let most = MAX_PART.min(self.left);
         let mut bytes = Vec::new();
+        // One byte more than is allowed shows that there are more.
         let read = part.take(most + 1).read_to_end(&mut bytes);
         read.map_err(|e| broken(format!("a part {name} that can be decoded"), e.to_string()))?;
         let length = bytes.len() as u64;

@@ -44,6 +44,7 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     let mut reading = Reading { styles: known.styles, ..Reading::default() };
     xml::read("word/document.xml", &body, &mut reading)?;
     for (name, reference, part) in footnotes {
+        // A part that broke off may have ended within an element that is left out.
         reading.out = 0;
         match part {
             Some(part) => xml::read_or_note(name, &part, &mut reading, &mut notes),
@@ -210,6 +211,7 @@ impl Visit for Reading {
                 let symbol = symbols::symbol(tag.value("font").as_deref(), tag.value("char").as_deref());
                 self.push(&symbol.to_string());
             }
+            // Within the properties of a paragraph a tab is a tab stop.
             "tab" | "ptab" if self.properties == 0 => self.story.flow().widen(Gap::Space),
             "br" | "cr" => self.story.flow().widen(Gap::Line),
             "noBreakHyphen" if self.seen() => self.push("-"),

@@ -68,6 +68,7 @@ impl Tag<'_> {
 pub(in crate::retrieval::corpus) fn read(name: &str, text: &str, visitor: &mut impl Visit) -> Result<(), Fault> {
     let text = text.trim_start_matches('\u{feff}');
     let mut reader = Reader::from_str(text);
+    // Visitors count starts against ends.
     reader.config_mut().expand_empty_elements = true;
     let mut open = 0_usize;
     loop {

@@ -106,6 +106,7 @@ impl Budget {
             return self.keep(length(&stream)?);
         }
         let Some(parts) = dict.get::<Array<'_>>(b"Contents") else { return Ok(()) };
+        // hayro puts a space behind each part.
         parts.iter::<Stream<'_>>().try_for_each(|stream| self.keep(length(&stream)? + 1))
     }
 

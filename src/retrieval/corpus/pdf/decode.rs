@@ -81,6 +81,7 @@ pub(super) fn decoded<'d>(filters: &[Filter], early: bool, data: &'d [u8]) -> Re
 fn run_length(data: &[u8], output: &mut Output) -> Result<(), TooLarge> {
     let mut rest = data;
     while let Some((&length, after)) = rest.split_first() {
+        // 128 ends the data, and a larger number repeats one byte (PDF 32000-1, section 7.4.5).
         match length {
             128 => break,
             0..128 => {
@@ -105,6 +106,7 @@ fn hex(data: &[u8], output: &mut Output) -> Result<(), TooLarge> {
         .filter_map(|&byte| char::from(byte).to_digit(16))
         .map(|digit| digit as u8)
         .collect();
+    // An odd last digit stands before a 0 (PDF 32000-1, section 7.4.2).
     digits.chunks(2).try_for_each(|pair| output.push(pair[0] << 4 | pair.get(1).copied().unwrap_or(0)))
 }
 
@@ -126,6 +128,7 @@ fn base85(data: &[u8], output: &mut Output) -> Result<(), TooLarge> {
             _ => {}
         }
     }
+    // A last group of n characters has n - 1 bytes; it is read as if `u`, which is 84, filled it.
     for _ in count..5 {
         group = group.wrapping_mul(85).wrapping_add(84);
     }
@@ -140,6 +143,7 @@ fn lzw(data: &[u8], early: bool, output: &mut Output) -> Result<(), TooLarge> {
     let mut previous: Option<(usize, usize)> = None;
     let (mut held, mut count, mut bytes) = (0_u32, 0_u32, data.iter());
     loop {
+        // The width grows one code early, unless EarlyChange is 0 (PDF 32000-1, section 7.4.4.3).
         let adjusted = 258 + entries.len() + usize::from(early);
         let width = 9 + [512, 1024, 2048].iter().filter(|&&from| adjusted >= from).count() as u32;
         while count < width {

@@ -115,6 +115,7 @@ fn block(bits: &mut Bits<'_>, output: &mut Output) -> Result<bool, TooLarge> {
 }
 
 fn stored(bits: &mut Bits<'_>, output: &mut Output) -> Result<bool, TooLarge> {
+    // As hayro does: whole bytes that were read ahead are dropped too.
     (bits.held, bits.count) = (0, 0);
     let Some(header) = bits.data.get(bits.at..bits.at + 4) else {
         bits.at = bits.data.len();
@@ -154,6 +155,7 @@ fn tables(bits: &mut Bits<'_>) -> Option<(Codes, Codes)> {
     let all = literals + bits.take(5)? + 1;
     let given = bits.take(4)? + 4;
     let mut lengths = [0; 19];
+    // At most 15 + 4, which is all of them.
     for &index in &ORDER[..given] {
         lengths[index] = bits.take(3)? as u8;
     }

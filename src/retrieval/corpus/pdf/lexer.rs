@@ -100,6 +100,7 @@ impl Lexer<'_> {
 
     fn word(&mut self, from: usize) -> Token {
         let rest = &self.raw[from..];
+        // A lone `)` or `}` has no byte of a word: without a step the lexer would stand still.
         let length = rest.iter().position(|byte| !regular(*byte)).unwrap_or(rest.len()).max(1);
         let word = &rest[..length];
         self.at = from + length;

@@ -265,7 +265,9 @@ impl<'f, 'a> Machine<'f, 'a> {
         let mut at = 0;
         while at < bytes.len() && self.excess.is_none() {
             let (code, length) = font.read_code(bytes, at);
+            // A code of no bytes would never end.
             at += length.max(1);
+            // Word spacing is for the one-byte code 32 alone (PDF 32000-1, section 9.3.3).
             let space = if code == 32 && length == 1 { state.word_space } else { 0.0 } + state.letter_space;
             let advance = font.code_advance(code) * (state.size / f64::from(UNITS_PER_EM));
             let start = (0.0, state.rise);

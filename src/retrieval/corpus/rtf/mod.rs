@@ -146,6 +146,7 @@ impl Reading<'_> {
     /// Ends a group.
     fn close(&mut self) -> Outcome {
         self.decode()?;
+        // The end of a group ends the letters that replace a `\u` (RTF 1.9.1).
         self.skip = 0;
         let Some(closed) = self.groups.pop() else { return Ok(()) };
         if closed.boxed {
@@ -357,6 +358,7 @@ impl Reading<'_> {
         let target = self.group().target;
         match name {
             "fonttbl" => self.group().target = Target::FontTable,
+            // A title stands within `info`, which is left out.
             "title" if target == Target::Nowhere => self.group().target = Target::Title,
             "footnote" if target == Target::Body => *self.group() = Group { target: Target::Note, ..FIRST },
             // Properties of a shape, which a reader may ignore, hold the text of a box.

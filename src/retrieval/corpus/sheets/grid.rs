@@ -68,6 +68,7 @@ impl Book {
         let (hidden, uncomputed) = (std::mem::take(&mut self.hidden), std::mem::take(&mut self.uncomputed));
         let sheet = self.sheets.last_mut();
         let Some(sheet) = sheet else { return };
+        // A file may list rows and cells in any order; they are looked up by binary search.
         sheet.rows.sort_by_key(|row| row.number);
         sheet.rows.iter_mut().for_each(|row| row.cells.sort_by_key(|(column, _)| *column));
         for merged in std::mem::take(&mut self.merged) {

@@ -23,6 +23,7 @@ impl Format {
                 let seconds = (serial.fract() * 86_400.0).round() as i64;
                 match seconds {
                     0 => day(serial),
+                    // Rounding may reach the next day.
                     86_400.. => day(serial.floor() + 1.0),
                     _ => format!("{} {}", day(serial), clock(seconds)),
                 }

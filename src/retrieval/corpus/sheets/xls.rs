@@ -247,6 +247,7 @@ impl Cells<'_> {
             LABEL_SST => self.globals.strings.get(u32_at(data, 6)? as usize)?.clone(),
             LABEL => Text::new(data.get(6..)?, &record.more).string(2)?,
             BOOL_ERR => truth(*data.get(6)?, *data.get(7)? != 0),
+            // A FormulaValue that ends with ff ff is no number; its first byte says what it is.
             FORMULA => match data.get(6..14)? {
                 [0, .., 0xff, 0xff] => {
                     self.formula = row.zip(column);

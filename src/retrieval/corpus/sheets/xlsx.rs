@@ -36,6 +36,7 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Book, Fault> {
     if let Some(name) = of_kind("sharedStrings")
         && let Some(markup) = package.part(&name)?
     {
+        // Cells name strings by number: a part that broke off would leave some without text.
         xml::read(&name, &markup, &mut shared)?;
     }
     for (name, id, hidden) in &workbook.sheets {

@@ -115,6 +115,7 @@ impl Read for Bounded {
             }
         };
         self.since.fetch_add(read as u64, Ordering::Relaxed);
+        // Nothing read into no room is not the end.
         self.ended |= read == 0 && !buffer.is_empty();
         let line_feeds = (self.length..).zip(&buffer[..read]).filter(|(_, byte)| **byte == b'\n');
         self.line_feeds.extend(line_feeds.map(|(at, _)| at));

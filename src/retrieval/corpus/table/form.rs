@@ -144,6 +144,7 @@ fn delimiter(sample: &[u8], own: u8) -> u8 {
     if evenness(own).is_some_and(|(even, _)| even >= 80 || named(own)) {
         return own;
     }
+    // Of equals the likelier one: `max_by_key` gives the last.
     let best = DELIMITERS.into_iter().rev().filter_map(|delimiter| Some((evenness(delimiter)?, delimiter)));
     best.max_by_key(|(evenness, _)| *evenness).map_or(NONE, |(_, delimiter)| delimiter)
 }

@@ -28,6 +28,7 @@ pub(super) fn ragged(rows: &[Row]) -> Option<Gutter> {
         return None;
     }
     let run = with_rest(run, rows, left);
+    // Rows of the rest have no gap: all of each is of the left column.
     let middle = |gap: &Option<(f64, f64)>| gap.map_or(f64::INFINITY, |gap| f64::midpoint(gap.0, gap.1));
     Some(Gutter { middles: gaps[run.clone()].iter().map(middle).collect(), rows: run, is_ragged: true })
 }

@@ -91,6 +91,7 @@ pub(super) fn rows(glyphs: &[Glyph]) -> Vec<Row> {
         }
     }
     let rows = rows.into_iter().filter_map(Row::new).collect();
+    // Joined last: raised words would become words of the line.
     joined(drop_caps(levelled(rows)))
 }
 
@@ -144,6 +145,7 @@ fn levelled(mut rows: Vec<Row>) -> Vec<Row> {
         let word = Word { level: Some(level), ..rows[at].words[index].clone() };
         rows[to].words.push(word);
     }
+    // From the back, so that the indices before it stay.
     for &(at, index, ..) in moves.iter().rev() {
         rows[at].words.remove(index);
     }

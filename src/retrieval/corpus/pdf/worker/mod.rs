@@ -79,6 +79,7 @@ fn idle() -> MutexGuard<'static, Vec<Worker>> {
 
 /// Ends the workers that wait for a file, with the memory that they hold.
 pub(in crate::retrieval::corpus) fn end_idle() {
+    // A worker that is dropped is waited for, which should not hold the lock.
     let workers = std::mem::take(&mut *idle());
     drop(workers);
 }
@@ -86,6 +87,7 @@ pub(in crate::retrieval::corpus) fn end_idle() {
 /// Reads a file in a worker, which is ended once `cancel` is cancelled; `None` if there are no workers.
 pub(super) fn read(file: &[u8], cancel: &Cancel) -> Option<Reply> {
     let (program, arguments) = PROGRAM.get()?;
+    // In the call below it would hold the lock, which a worker that has read takes itself.
     let waiting = idle().pop();
     let start = || {
         let mut command = Command::new(program);
@@ -168,6 +170,7 @@ struct Worker {
 
 impl Worker {
     fn start(mut command: Command) -> io::Result<Self> {
+        // A panic is caught and becomes a reply: its message is not for the user's terminal.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         apart(&mut command);
         let mut child = command.spawn()?;
@@ -229,6 +232,7 @@ impl Worker {
 
     /// How a worker ended whose pipes are closed; `None` if it has not.
     fn status(&mut self) -> Option<ExitStatus> {
+        // Its pipes close a moment before it ends.
         (0..100).find_map(|_| {
             let status = self.child.try_wait().ok()?;
             if status.is_none() {
