@@ -29,6 +29,7 @@ impl Cancel {
 
     /// Cancels; work in flight ends with [`MootError::Interrupted`](crate::MootError::Interrupted).
     pub fn cancel(&self) {
+        // The flag guards no other memory, so no stronger order is needed.
         self.own.store(true, Ordering::Relaxed);
     }
 

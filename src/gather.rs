@@ -107,6 +107,7 @@ impl<'a, T, R> Round<'a, T, R> {
         match self.timed(whole, compute) {
             Ok(mut all) => {
                 for &(_, count) in &self.calls {
+                    // `timed` has checked the number of results, so the minimum only rules out a panic.
                     let rest = all.split_off(count.min(all.len()));
                     self.results.push(Ok(std::mem::replace(&mut all, rest)));
                 }

@@ -43,6 +43,7 @@ impl Sampling {
         if !(temperature >= 0.0 && temperature.is_finite()) {
             return Err(OutOfRange { field: "temperature", expected: "a number of at least 0", found: temperature });
         }
+        // Negated, so that NaN is refused too.
         if !(top_p > 0.0 && top_p <= 1.0) {
             return Err(OutOfRange { field: "top_p", expected: "a number above 0 and at most 1", found: top_p });
         }

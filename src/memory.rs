@@ -77,11 +77,14 @@ fn of_gpu(device: &Device) -> Result<Option<Memory>> {
 fn group_limits(root: &Path, groups: &str) -> Vec<Memory> {
     let mut limits = Vec::new();
     for line in groups.lines() {
+        // The path is the rest of the line: it may hold colons.
         let mut fields = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
+        // Version 2 has one hierarchy, and no controllers in its line.
         let (root, names) = if controllers.is_empty() {
             (root.to_owned(), ["memory.max", "memory.current", "inactive_file", "active_file"])
         } else if controllers.split(',').any(|controller| controller == "memory") {
+            // With `total_` version 1 counts the groups below a group too, as version 2 always does.
             let names = ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "total_active_file"];
             (root.join("memory"), names)
         } else {
@@ -96,6 +99,7 @@ fn group_limits(root: &Path, groups: &str) -> Vec<Memory> {
 /// Limit and remaining memory of one group; page cache counts as free, because it can be reclaimed.
 fn group_limit(folder: &Path, [limit, current, inactive, active]: [&str; 4]) -> Option<Memory> {
     let number = |name: &str| std::fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+    // Version 2 writes `max` where there is no limit, which is no number.
     let total = number(limit)?;
     let statistics = std::fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
     let statistic = |name: &str| {
@@ -110,6 +114,7 @@ fn group_limit(folder: &Path, [limit, current, inactive, active]: [&str; 4]) -> 
 /// where there is no limit. Mapped files, stacks and reserved arenas count too, so what is left is less than free memory.
 fn address_space(limits: &str, status: &str) -> Option<Memory> {
     let limit = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    // The limit is in bytes, unlike `VmSize`, or `unlimited`, which is no number.
     let total: u64 = limit.split_whitespace().next()?.parse().ok()?;
     let used = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
     let used: u64 = used.split_whitespace().next()?.parse().ok()?;

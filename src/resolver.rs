@@ -26,6 +26,7 @@ impl Resolver for Lookup {
 
 fn resolve(thread: Builder, uri: &Uri, config: &Config, timeout: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
     let (sender, receiver) = sync_channel(1);
+    // Owned by the thread, which goes on where the time is over.
     let (host, settings) = (uri.clone(), config.clone());
     let lookup = move || {
         // The receiver is gone where the time was over.

@@ -218,6 +218,7 @@ impl SourceWeights {
     pub fn read(path: &Path) -> Result<(Self, WeightsIdentity)> {
         let file = crate::files::open(path)?;
         let mut bytes = Vec::new();
+        // A longer file is cut here, and refused as JSON that ends too early.
         file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|e| MootError::io(path, "read", e))?;
         let wrong = |found: String| MootError::Input {
             path: path.into(),

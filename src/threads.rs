@@ -48,6 +48,7 @@ fn allowed(wanted: usize) -> usize {
     for _ in 0..wanted {
         let (sender, receiver) = channel::<()>();
         let wait = move || {
+            // Each thread waits until its sender is dropped, so that all of them exist at once.
             let _ = receiver.recv();
         };
         match Builder::new().spawn(wait) {

@@ -11,6 +11,7 @@ pub fn readable(bytes: u64) -> String {
         1_000_000..1_000_000_000 => (bytes as f64 / 1e6, "MB"),
         _ => (bytes as f64 / 1e9, "GB"),
     };
+    // With one decimal, 9.95 and more would be written `10.0`.
     if number < 9.95 { format!("{number:.1} {unit}") } else { format!("{number:.0} {unit}") }
 }
 

@@ -16,6 +16,7 @@ pub(super) fn model(args: &ModelArgs, asks: bool) -> String {
     Surroundings {
         file: default_cache().map(|cache| cache.join("told/model")).ok(),
         offline: args.runtime.offline || offline_by_environment().is_some(),
+        // Standard output too: at the other end of a pipe another program waits for the result.
         terminal: io::stdin().is_terminal() && io::stderr().is_terminal() && io::stdout().is_terminal(),
         offer: &|offline| best(Memory::here(), offline),
         reaches_hub: &|| reach_hub().outcome.is_ok(),
@@ -120,6 +121,7 @@ fn remembered(file: &Path) -> Option<String> {
 fn remember(file: &PathBuf, name: &str) {
     let folder = file.parent().is_some_and(|folder| std::fs::create_dir_all(folder).is_ok());
     if folder && remembered(file).as_deref() != Some(name) {
+        // `write_new` refuses a file that is there.
         let _ = std::fs::remove_file(file);
         let _ = write_new(file, format!("{name}\n").as_bytes());
     }

@@ -134,6 +134,7 @@ impl Cli {
         let typed: Vec<OsString> = typed.into_iter().collect();
         let matches = Self::grouped().try_get_matches_from(&typed);
         matches.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|e| match e.kind() {
+            // Help is no error: clap prints it and ends the program with its own code.
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => e.exit(),
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => e.exit(),
             _ => refusal(&e, typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned())),
@@ -258,6 +259,7 @@ fn with_short_help(command: clap::Command) -> clap::Command {
         command.mut_subcommand(name, |sub| {
             let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
             let all = Arg::new("help-all").long("help-all").action(ArgAction::HelpLong);
+            // Without a heading: otherwise the two would be listed under that of the last group of options.
             sub.disable_help_flag(true)
                 .next_help_heading(None::<&str>)
                 .arg(help.help("Print this help"))
@@ -269,6 +271,7 @@ fn with_short_help(command: clap::Command) -> clap::Command {
 /// Converts clap's error to one line and one hint, like all errors of this program; `typed` are the arguments.
 fn refusal(error: &clap::Error, typed: impl Iterator<Item = String>) -> MootError {
     let text = error.render().to_string();
+    // clap puts empty lines between the error, its tips and the usage.
     let mut paragraphs = text.split("\n\n").map(terminal::columns::printable);
     let wrong = paragraphs.next().unwrap_or_default();
     let tip = paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: ").map(str::to_owned));

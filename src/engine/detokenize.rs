@@ -13,6 +13,7 @@ pub(super) struct Detokenizer {
 
 impl Detokenizer {
     pub(super) fn new(stop: Vec<String>) -> Self {
+        // An empty text would be found everywhere and end each reply at its first token.
         Self { stop: stop.into_iter().filter(|s| !s.is_empty()).collect(), ..Self::default() }
     }
 
@@ -66,8 +67,10 @@ impl Detokenizer {
                 }
                 Err(error) => {
                     let (good, bad) = rest.split_at(error.valid_up_to());
+                    // Nothing is replaced here: the bytes are valid up to `valid_up_to`.
                     self.text.push_str(&String::from_utf8_lossy(good));
                     match error.error_len() {
+                        // Without a length the bytes end within a character, which the next token may complete.
                         None if !last => {
                             self.pending = bad.to_vec();
                             return;

@@ -54,6 +54,7 @@ impl Grammars {
         let eos = tokenizer.eos_id().or(tokenizer.eos_ids().first().copied());
         let tables = Arc::new(OnceLock::new());
         if let Some(eos) = eos {
+            // Not on the thread: a vocabulary that is too large must be refused when the engine starts.
             let words = words(tokenizer).map_err(|reason| refused("the vocabulary", &reason))?;
             let tables = tables.clone();
             // Where the system allows no further thread, the first grammar computes them.
@@ -82,6 +83,7 @@ impl Grammars {
         let tables = self.tables.get_or_init(|| factory(&words(&self.model.tokenizer)?, eos));
         let factory = tables.as_ref().map_err(|reason| refused("the vocabulary", reason))?;
         let matcher = match self.cache.get(&grammar.lark) {
+            // A plain clone shares the lexer behind a lock, and the masks of a step are computed in parallel.
             Some(matcher) => matcher.deep_clone(),
             None => {
                 let matcher = compile(factory, grammar)?;
@@ -161,6 +163,7 @@ impl Constraint {
         if text.is_empty() {
             return Vec::new();
         }
+        // Without a draft the same text is sampled token by token, so an error changes no reply.
         self.model.tokenizer.encode_continuation(&[Segment::Content(text.to_owned())]).unwrap_or_default()
     }
 
@@ -171,6 +174,7 @@ impl Constraint {
     pub(super) fn mask(&mut self, vocab: usize) -> Result<Vec<u32>> {
         let mask = self.matcher.compute_mask_or_eos().map_err(|reason| refused(&self.file, &reason))?;
         let mut words = Vec::from(mask);
+        // llguidance's masks have one bit more than the vocabulary, which may take a word more.
         words.resize(vocab.div_ceil(32), 0);
         let eos = self.model.tokenizer.eos_ids();
         // llguidance knows one end-of-turn token, and models have several.

@@ -76,6 +76,7 @@ fn states(options: &EngineOptions, rows: usize, state_bytes: usize) -> (usize, u
     /// Copies of states that are useful for a row: at the ends of its instructions, its document and its prompt.
     const COPIES: usize = 3;
     let most = if options.share_prefixes { rows.saturating_mul(1 + COPIES) } else { rows };
+    // States of a model that has none take 0 bytes.
     let room = (options.kv_memory / 2).checked_div(state_bytes).unwrap_or(0);
     // A quarter at most: a copy saves a whole prefix, a draft token one row of a step.
     let drafts = if options.speculate { DRAFT_STATES.min(room / 4) } else { 0 };
@@ -186,6 +187,7 @@ impl Engine {
                 Event::Text(_) | Event::Thought(_) => {}
             }
         }
+        // No last event came: the engine's thread has ended and dropped the sender.
         Err(MootError::Interrupted)
     }
 

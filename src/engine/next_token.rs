@@ -38,6 +38,7 @@ pub(super) fn next(
         let indices: Vec<usize> = sampling.iter().map(|(index, _)| *index).collect();
         on_gpu(logits, &indices, running, model, &mut next)?;
     } else {
+        // The logits of Metal come to the CPU too: only CUDA has the kernel that samples.
         let logits = logits.to_device(&Device::Cpu).map_err(failed)?;
         let mut row = 0;
         for &(index, count) in sampling {

@@ -277,6 +277,7 @@ impl PrefixTree {
     pub(crate) fn give_window(&mut self, node: NodeId, windowed: Box<[u32]>) {
         let entry = &mut self.nodes[node.0];
         debug_assert!(entry.holders > 0 && entry.pages.windowed.is_empty() && !windowed.is_empty());
+        // `window_held` stays as it is: `allocate` has counted these pages.
         entry.window_holders = 1;
         entry.pages.windowed = windowed;
     }
@@ -345,6 +346,7 @@ impl PrefixTree {
         let entry = &self.nodes[node.0];
         if entry.children.is_empty() {
             if entry.pages.is_empty() {
+                // It is listed already where `evict` has just taken its last pages, those of a window.
                 self.evictable.remove(&(entry.used, node));
                 self.remove(node);
             } else {

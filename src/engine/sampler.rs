@@ -14,6 +14,7 @@ use std::collections::BinaryHeap;
 #[derive(Debug)]
 pub(super) struct Sampler {
     sampling: Sampling,
+    // Not `StdRng`, whose algorithm may change with a version of `rand`: recorded seeds must give the same replies.
     random: ChaCha8Rng,
 }
 
@@ -64,6 +65,7 @@ fn greedy(logits: &[f32], mask: Option<&[u32]>) -> Option<u32> {
             continue;
         }
         for (bit, &logit) in logits.iter().enumerate() {
+            // A NaN is greater than nothing, so it is never chosen.
             if logit > highest && bits >> bit & 1 == 1 {
                 (best, highest) = (Some((32 * word + bit) as u32), logit);
             }

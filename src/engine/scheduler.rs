@@ -151,6 +151,7 @@ impl Scheduler {
         for sequence in &mut out {
             sequence.release(&mut self.tree);
         }
+        // Waiting sequences hold no pages and no state: `admit` gives both back before it lets one wait again.
         let (left, staying): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting).into_iter().partition(&gone);
         self.waiting = staying.into();
         out.extend(left);
@@ -203,7 +204,9 @@ impl Scheduler {
         if self.tree.states.is_none() || !self.limits.share {
             return Partings::default();
         }
+        // What the tree has already is not computed again, so no sequence may wait for it.
         self.running.iter_mut().for_each(|sequence| sequence.adopt(&mut self.tree));
+        // Each is compared with every running sequence, and no more than `rows` can run at once.
         let waiting = self.waiting.iter().take(self.limits.rows);
         Partings::of(&self.running, &waiting)
     }

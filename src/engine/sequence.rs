@@ -149,6 +149,7 @@ impl Sequence {
     /// Positions among `rows` whose logits score a token of the prefill: each scores the token after it.
     pub(super) fn scored_rows(&self, rows: Range<usize>) -> Range<usize> {
         let last = if self.request.score { self.prefill.end } else { self.prefill.start };
+        // Not negative: `Limits::check` refuses a request without a prompt token.
         let start = rows.start.max(self.prefill.start - 1);
         start..rows.end.min(last - 1).max(start)
     }
@@ -244,6 +245,7 @@ impl Sequence {
             let mut own = if self.own.is_empty() { PageSet::default() } else { self.own.remove(0) };
             let in_window = self.held.len() >= self.passed;
             let gives = in_window && !tree.has_window(node);
+            // Where it gives the pages, `give_window` counts this sequence as their holder.
             tree.retain(node, in_window && !gives);
             // The node has lost its pages of windowed layers, but this sequence has computed them.
             if gives {
@@ -300,6 +302,7 @@ impl Sequence {
         for page in self.own.drain(..) {
             tree.free(page);
         }
+        // `admit` may put the sequence back among the waiting ones, and it begins anew from there.
         self.passed = 0;
         self.cached = 0;
         self.release_state(tree);

@@ -134,6 +134,7 @@ impl Worker {
         }
         let next = next_token::next(&step.logits, &step.sampling, &mut self.scheduler.running, &self.model);
         let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        // Here and not after the forward pass: a GPU is done only once its tokens or logits have been read.
         stats.forward_seconds += step.started.elapsed().as_secs_f64();
         next
     }
@@ -152,6 +153,7 @@ impl Worker {
         let (outcomes, right): (Vec<Outcome>, Vec<(usize, Source)>) = self
             .scheduler
             .running
+            // In parallel, since each mask and each sample read the whole vocabulary.
             .par_iter_mut()
             .zip(next)
             .map(|(sequence, next)| {
@@ -160,6 +162,7 @@ impl Worker {
                     Some(next) => extend(sequence, next, model),
                     None => scored(sequence, model),
                 };
+                // `extend` moves `cached` on by one for each right draft token.
                 (outcome, (sequence.cached - cached, sequence.draft.source()))
             })
             .unzip();
@@ -218,6 +221,7 @@ impl Worker {
         self.scheduler.tree.clear_unheld();
         self.count_pages();
         for sequence in all {
+            // Errors cannot be cloned, so each request gets the text.
             report(&sequence.request, Event::Failed(MootError::Engine(error.to_string())));
         }
     }

@@ -46,6 +46,7 @@ fn refuse_irregular(path: &Path, found: &Metadata) -> Result<()> {
 /// [`MootError::Io`]; [`MootError::Input`] for anything but a regular file.
 pub(crate) fn open(path: &Path) -> Result<File> {
     let refused = |e| MootError::io(path, "open", e);
+    // Before it is opened: opening a named pipe waits until another program opens its other end.
     refuse_irregular(path, &std::fs::metadata(path).map_err(refused)?)?;
     File::open(path).map_err(refused)
 }
@@ -56,6 +57,7 @@ pub(crate) fn open(path: &Path) -> Result<File> {
 /// Errors of reading.
 pub(crate) fn line(lines: &mut impl BufRead, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
+    // One byte more, so that a longer line is told from one of exactly the limit.
     lines.take(limit.saturating_add(1)).read_until(b'\n', &mut bytes)?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
@@ -70,6 +72,7 @@ pub(crate) fn private_folder(dir: &Path) -> io::Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    // The mode above is for a new folder; one that was there already is restricted below.
     builder.create(dir)?;
     restrict(dir, 0o700)
 }
@@ -84,6 +87,7 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path)?;
+    // The mode above is for a new file alone.
     restrict(path, 0o600)?;
     Ok(file)
 }
@@ -92,6 +96,7 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
 pub(crate) fn make_private(dir: &Path) {
     let _ = restrict(dir, 0o700);
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        // `DirEntry::file_type` follows no link, so files elsewhere keep their modes.
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => make_private(&entry.path()),
             Ok(kind) if kind.is_file() => drop(restrict(&entry.path(), 0o600)),

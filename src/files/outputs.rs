@@ -32,6 +32,7 @@ impl Output {
     pub(crate) fn create(path: &Path) -> Result<Self> {
         check(path)?;
         let existing = fs::metadata(path).ok();
+        // A rename needs no right to the file that it replaces, so that a read-only file would be lost.
         if existing.as_ref().is_some_and(|found| found.permissions().readonly()) {
             return Err(MootError::io(path, "write", io::ErrorKind::PermissionDenied.into()));
         }
@@ -61,6 +62,7 @@ impl Output {
             // The process's umask applies, as to any new file.
             builder.permissions(Permissions::from_mode(0o666));
         }
+        // In the folder of the target, since a rename does not cross file systems.
         let file = builder.tempfile_in(folder(&target)).map_err(|e| MootError::io(path, "create", e))?;
         Ok(Self { file, target, kept, replaces })
     }
@@ -84,6 +86,7 @@ impl Output {
         if let Some(kept) = kept {
             file.as_file().set_permissions(kept).map_err(wrong)?;
         }
+        // Before the rename: after a crash the name must not lead to a file without its content.
         file.as_file().sync_all().map_err(wrong)?;
         let named = if replaces { file.persist(&target) } else { file.persist_noclobber(&target) };
         named.map_err(|e| match e.error.kind() {
@@ -215,6 +218,7 @@ pub(crate) fn distinct(outputs: &[OutputPath<'_>], inputs: &[InputPath<'_>]) -> 
 
 /// Whether two outputs are one file; where neither is there, whether they have one name but for its case.
 fn is_same_output(a: &Path, b: &Path) -> bool {
+    // Some file systems do not tell names apart by their case.
     let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().to_lowercase());
     match (identity(a), identity(b)) {
         (Some(a), Some(b)) => a == b,

@@ -43,6 +43,7 @@ impl<T: Layer> Llm for T {
         self.inner().fits(call)
     }
 
+    // `stream` keeps its default, which calls `answer`: if it were passed on, it would go around this layer.
     fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
         self.answer_stage(calls, on_failure, on_reply)
     }

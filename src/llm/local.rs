@@ -166,6 +166,7 @@ impl Llm for Local {
 
     fn token(&self, _: &str, text: &str) -> Option<u32> {
         let tokenizer = &self.engine.model().tokenizer;
+        // First, because as content the letters of a control token become several tokens.
         tokenizer.special_id(text).or_else(|| {
             match tokenizer.encode_continuation(&[Segment::Content(text.to_owned())]).ok()?[..] {
                 [id] => Some(id),
@@ -183,6 +184,7 @@ impl Llm for Local {
         if most <= limits.context.min(limits.positions()) {
             return Ok(());
         }
+        // The receiver is dropped at once: this request is only checked, never submitted.
         let request = self.request(0, call, &channel().0, &self.cancel)?;
         limits.check(&request).map_err(|error| named(error, call))
     }

@@ -121,6 +121,7 @@ impl Layer for Once<'_> {
                     known.shared += 1;
                     replied.push((index, reply));
                 } else if known.take(call) {
+                    // An equal call of this stage is not taken again: the next pass finds the reply to this one.
                     mine.push(index);
                 }
             }

@@ -159,6 +159,7 @@ impl Replicas {
         if health.until.is_some_and(|until| until > Instant::now()) {
             return;
         }
+        // Six doublings exceed the longest pause; without the bound the shift would overflow.
         let pause = PAUSE.saturating_mul(1 << health.failures.min(6)).min(LONGEST_PAUSE);
         health.failures += 1;
         health.until = Some(Instant::now() + pause);
@@ -206,6 +207,7 @@ impl Llm for Replicas {
     }
 
     fn capabilities(&self, role: &str) -> Capabilities {
+        // `open` refuses servers whose abilities differ.
         self.servers[0].remote.capabilities(role)
     }
 

@@ -185,6 +185,7 @@ impl Roles {
                     (indices, Builder::new().spawn_scoped(scope, ask.clone()).map_err(|_| ask()))
                 })
                 .collect();
+            // Otherwise the loop below would never see that all models have answered.
             drop(sender);
             inbox.iter().for_each(|(index, reply)| on_reply(index, &reply));
             for (indices, asked) in asked {

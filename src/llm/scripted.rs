@@ -186,6 +186,7 @@ fn words_of(call: &Call) -> usize {
 fn first_words(text: &str, count: usize) -> &str {
     let mut end = 0;
     for word in text.split_whitespace().take(count) {
+        // Words are slices of `text`, so their addresses say where they end.
         end = word.as_ptr() as usize - text.as_ptr() as usize + word.len();
     }
     if text.split_whitespace().nth(count).is_none() { text } else { &text[..end] }

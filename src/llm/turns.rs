@@ -116,6 +116,7 @@ struct Entered<'a> {
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         let mut state = self.turns.lock();
+        // Dropped under the lock: with this handle alive, a model that the next turn unloads would stay in memory.
         self.llm = None;
         state.busy -= 1;
         state.idle_since = Instant::now();

@@ -28,6 +28,7 @@ impl Admission {
 
     /// A slot, in the order of arrival; it is free again when the permit is dropped.
     pub(super) async fn enter(&self) -> Answer<OwnedSemaphorePermit> {
+        // This overtakes no request that waits: tokio gives a permit that is returned to the first of them.
         if let Ok(permit) = self.slots.clone().try_acquire_owned() {
             return Ok(permit);
         }
@@ -35,6 +36,7 @@ impl Admission {
             let busy = format!("{} requests are answered and {} wait", self.at_once, self.most_waiting);
             return Err(Refusal::busy(StatusCode::TOO_MANY_REQUESTS, &busy, AGAIN));
         };
+        // Not reached: nothing closes the semaphore.
         let closed = |_| Refusal::busy(StatusCode::SERVICE_UNAVAILABLE, "the server ends", AGAIN);
         self.slots.clone().acquire_owned().await.map_err(closed)
     }
@@ -106,6 +108,7 @@ pub(super) struct Timer(tokio::task::JoinHandle<()>);
 
 impl Drop for Timer {
     fn drop(&mut self) {
+        // Dropping the handle alone would leave the task running until the limit.
         self.0.abort();
     }
 }

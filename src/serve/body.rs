@@ -40,6 +40,7 @@ pub(super) async fn bytes(state: &State, request: Request<Body>) -> Answer<(Byte
     let read = tokio::time::timeout(TIME, to_bytes(request.into_body(), limit));
     let late = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, format!("the body did not arrive within {TIME:?}"));
     let cut = |error: axum::Error| {
+        // `LengthLimitError` is http-body-util's, and axum does not re-export it: its text is looked for instead.
         let too_long = error.to_string().contains("length limit");
         let status = if too_long { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
         Refusal::new(status, format!("expected a body of at most {limit} bytes: {error}"))
@@ -77,6 +78,7 @@ fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let (path, reason) = (error.path().to_string(), error.into_inner().to_string());
+        // `serde_path_to_error` writes `.` for the whole value, and `?` where it does not know the path.
         let path = if path == "." || path == "?" { "body".to_owned() } else { path };
         Refusal::field(&path, "JSON as the documentation says", crate::escape::line(&reason))
     })?;

@@ -40,6 +40,7 @@ pub(super) async fn check(Extract(state): Extract<Arc<State>>, request: Request<
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    // A value that is no ASCII must not count as missing: a request without an `Origin` is let through.
     headers.get(name).map(|value| value.to_str().unwrap_or("?"))
 }
 
@@ -73,6 +74,7 @@ fn without_port(host: &str) -> &str {
 fn same_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     // Clients other than browsers send no `Origin`.
     let (Some(origin), host) = (text(headers, ORIGIN), text(headers, HOST).unwrap_or_default()) else { return Ok(()) };
+    // The scheme is not compared: this server cannot know it where a proxy in front does TLS.
     let own = origin.split_once("://").is_some_and(|(_, name)| name.eq_ignore_ascii_case(host));
     if own {
         return Ok(());

@@ -32,6 +32,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub(super) async fn serve(listener: TcpListener, app: Router, stop: Arc<AtomicBool>, cancel: impl FnOnce()) {
     let (draining, connections) = (GracefulShutdown::new(), Arc::new(Semaphore::new(CONNECTIONS)));
     while !stop.load(Ordering::Relaxed) {
+        // With a limit, since the flag wakes no task. `accept` loses no connection when it is given up.
         let stream = match timeout(TICK, listener.accept()).await {
             Ok(Ok((stream, _))) => stream,
             // No file is left for it: those that are open end first.
@@ -47,6 +48,7 @@ pub(super) async fn serve(listener: TcpListener, app: Router, stop: Arc<AtomicBo
         let _ = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(READS));
+        // The stream is in a box because hyper takes an `Unpin` one alone, which `TimeoutStream` is not.
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEADERS)

@@ -44,6 +44,7 @@ impl Metrics {
         let usage = *self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
         let mut text = Text::default();
+        // No response here has a status below 200.
         for (digit, counter) in self.responses.iter().enumerate().skip(2) {
             let label = format!("{{status=\"{digit}xx\"}}");
             text.sample("responses_total", "counter", "Responses by status", &label, count(counter));
@@ -82,6 +83,7 @@ impl Text {
 
     fn sample(&mut self, name: &str, kind: &str, help: &str, label: &str, value: f64) {
         let head = format!("# HELP moot_{name} {help}\n# TYPE moot_{name} {kind}\n");
+        // The format has the head of a metric once, before all its samples.
         if !self.0.contains(&head) {
             self.0.push_str(&head);
         }

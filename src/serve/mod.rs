@@ -99,6 +99,7 @@ impl Server {
         let Self { runtime, listener, state, plan, address, cancel } = self;
         let calls = Control { cancel: cancel.clone(), ..control.clone() };
         let (app, stop) = (router(state.clone()), control.stop.clone());
+        // Before the models are loaded: meanwhile clients get 503, and `/health` says when the models are there.
         let served = runtime.spawn(listen::serve(listener, app, stop, move || cancel.cancel()));
         load::load(&state, plan, control, &calls)?;
         control.watch.note(&format!("listening on http://{address}"));

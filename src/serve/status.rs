@@ -59,6 +59,7 @@ async fn server(Extract(state): Extract<Arc<State>>) -> Answer<Json<Value>> {
 async fn metrics(Extract(state): Extract<Arc<State>>) -> Response {
     let engine = state.workspace().ok().and_then(|workspace| workspace.models().engine_stats());
     let text = state.metrics.text(state.admission.running(), state.admission.waiting(), engine);
+    // The version of Prometheus' text format, by which a scraper chooses its parser.
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 

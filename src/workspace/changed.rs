@@ -48,6 +48,8 @@ impl Changed {
                 (None, Some(top)) => {
                     let named = git(
                         folder,
+                        // A revision that begins with a dash must not be read as an option.
+                        // `^{commit}` leads from a tag to its commit.
                         &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{since}^{{commit}}")],
                     );
                     let commit = named.map_err(|_| {
@@ -77,15 +79,20 @@ impl Changed {
 
 /// The root of the repository that `folder` is in.
 fn top(folder: &Path) -> Option<PathBuf> {
+    // Without git, or outside of a repository, a date is compared with the time of each file.
     let top = git(folder, &["rev-parse", "--show-toplevel"]).ok()?;
+    // Not `trim`: the name of a folder may end in a space.
     Some(PathBuf::from(top.trim_end_matches('\n')))
 }
 
 /// Files below `folder` that differ from `commit`, and those that git does not know.
 fn differing(commit: &str, folder: &Path, top: &Path) -> Result<BTreeSet<PathBuf>> {
+    // With `-z` git puts no quotes around unusual names.
     let changed = git(folder, &["diff", "--name-only", "-z", commit, "--", "."])?;
+    // `--full-name`, since `diff` names files from the root of the repository too.
     let unknown = git(folder, &["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", "."])?;
     let paths = changed.split('\0').chain(unknown.split('\0')).filter(|path| !path.is_empty());
+    // A deleted file has no full path any more, and is left out.
     Ok(paths.filter_map(|path| std::fs::canonicalize(top.join(path)).ok()).collect())
 }
 

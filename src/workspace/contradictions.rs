@@ -69,8 +69,10 @@ fn comparing(options: PlanOptions) -> PlanOptions {
 pub fn contradictions_cache(paths: &[String]) -> Result<PathBuf> {
     let mut hash = Sha256::new();
     for path in paths {
+        // A pattern is no path, and stays as it was typed.
         let full = std::fs::canonicalize(path).unwrap_or_else(|_| Path::new(path).to_owned());
         hash.update(full.display().to_string().as_bytes());
+        // No path holds a NUL, so two lists of paths never give the same bytes.
         hash.update([0]);
     }
     let cache = default_cache().map_err(MootError::from)?;

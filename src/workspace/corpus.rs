@@ -325,6 +325,7 @@ fn forget_others(folder: &Path, keep: &Path) {
 fn hash(parts: [String; 3]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
+        // The length first, so that no two lists of parts give the same bytes.
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }

@@ -24,6 +24,7 @@ impl Asked {
     /// A missing question; documents that cannot be read; documents for a method that reads none, and none for one that does.
     pub(super) fn read(options: &PlanOptions, row: &Row, control: &Control) -> Result<Self> {
         refuse_unread(options, row)?;
+        // A question of a person: passages that have nothing to do with it are left out.
         let corpus = CorpusOptions { cutoff: options.corpus.cutoff.or(Some(true)), ..options.corpus.clone() };
         let mut asked = Self { question: Question { id: "asked".into(), ..Question::default() }, corpus, listed: None };
         if asked.corpus.is_given() {

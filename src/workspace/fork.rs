@@ -89,6 +89,7 @@ fn document(old: &QuestionRecord, typed: &str) -> Result<usize> {
     let by_name: Vec<usize> = (0..documents.len()).filter(|&number| documents[number] == typed).collect();
     let by_number = typed.parse::<usize>().ok().filter(|number| (1..=documents.len()).contains(number));
     match (by_name.as_slice(), by_number) {
+        // A name goes before a number: a document may be called `2`.
         (&[only], _) => Ok(only),
         ([], Some(number)) => Ok(number - 1),
         ([], None) => {

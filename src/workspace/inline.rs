@@ -122,6 +122,7 @@ impl InlineDocument {
     ) -> Result<(Vec<Document>, Vec<String>)> {
         let bytes = BASE64_STANDARD.decode(base64.trim());
         let bytes = bytes.map_err(|e| wrong(&field(".base64"), "a file in base64", e))?;
+        // The last part alone: a path in the name must not lead out of the folder below.
         let name = self.name.as_deref().map(Path::new).and_then(Path::file_name).and_then(|name| name.to_str());
         let name = name.ok_or_else(|| wrong(&field(".name"), "a file's name", "none"))?;
         let folder = tempfile::tempdir().map_err(|e| MootError::io(&std::env::temp_dir(), "write to", e))?;

@@ -34,6 +34,7 @@ impl Workspace {
         control.watch.phase(Phase::Opening);
         let classifier = open_classifier(classifier, runtime.offline, control)?;
         let assignment = Assignment::parse(&options.model)?;
+        // No plan is known yet: `assigned` checks what the methods of each one need.
         let (roles, needs) = (assignment.every_model(), Capabilities::default());
         let llm = start(options, Purpose { method: "a server", roles: &roles, needs }, 0, control)?;
         control.watch.phase(Phase::Working);

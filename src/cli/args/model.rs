@@ -103,6 +103,7 @@ pub(in crate::cli) fn bytes(typed: &str) -> Result<usize, String> {
         _ => return Err(wrong()),
     };
     let number: f64 = digits.parse().map_err(|_| wrong())?;
+    // NaN, which parses as a number, is in no range.
     if !(0.0..MAX_BYTES as f64).contains(&(number * unit)) {
         return Err(wrong());
     }

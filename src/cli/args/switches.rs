@@ -120,6 +120,7 @@ impl Args for Switches {
                 let no = negative(switch.name);
                 let off = Arg::new(no).long(no).action(ArgAction::SetTrue).hide(true);
                 let on =
+                    // With `=` alone: otherwise the flag would take the word behind it, a question say, as its value.
                     flag.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("true|false");
                 command = command.arg(on).arg(off.conflicts_with(switch.name));
             } else {

@@ -231,6 +231,7 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
 /// but the last.
 fn prompts(args: &Args, engine: &Engine, rows: usize, round: u64) -> Vec<Vec<u32>> {
     let vocab = engine.model().tokenizer.vocab_size() as u32;
+    // Other prompts in each measurement: those of an earlier one would be cached.
     let mut random = ChaCha8Rng::seed_from_u64((rows as u64) << 32 | round);
     let mut tokens = |count: usize| (0..count).map(|_| random.next_u32() % vocab).collect::<Vec<u32>>();
     if args.shared_prefix {
@@ -257,6 +258,7 @@ fn generate(engine: &Engine, prompts: &[Vec<u32>], max_tokens: usize) -> Result<
     let request =
         |(tag, prompt): (usize, &Vec<u32>)| Request::of_length(tag, prompt.clone(), max_tokens, events.clone());
     engine.submit_all(prompts.iter().enumerate().map(request).collect())?;
+    // The loop below ends when the last request has dropped its sender.
     drop(events);
     for (_, event) in &inbox {
         if let Event::Failed(error) = event {

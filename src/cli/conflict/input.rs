@@ -31,6 +31,7 @@ fn response(typed: &str) -> Result<String> {
         String::from_utf8(bytes)
             .map_err(|e| wrong(name, "text in UTF-8", format!("other bytes after {}", e.utf8_error().valid_up_to())))?
     } else if !path.exists() && typed.contains(' ') {
+        // A text was typed in place of its file.
         return Err(MootError::Usage(format!(
             "no file is called {typed:?}: expected a file, or - and the text on standard input"
         )));

@@ -62,6 +62,7 @@ impl Live {
             stage.computed += usize::from(computed);
             stage.last = Instant::now();
         }
+        // Without the lock: `watch` takes it to draw, and printing may wait for the reader of a pipe.
         self.aside(print);
     }
 
@@ -77,6 +78,7 @@ impl Live {
     pub(in crate::cli) fn watch(&self, stats: impl Fn() -> Option<Stats>) {
         let mut drawn = Instant::now();
         while !self.over.load(Ordering::Relaxed) {
+            // In short steps, since the end of the debate waits for this thread.
             std::thread::sleep(DRAW_EVERY / 4);
             if drawn.elapsed() < DRAW_EVERY {
                 continue;
@@ -84,6 +86,7 @@ impl Live {
             drawn = Instant::now();
             let counts = stats();
             let mut stage = self.lock();
+            // `stage` cannot ask the engine, so the counts at the first drawing stand for those at the beginning.
             if let Some(counts) = counts.filter(|_| stage.before == Stats::default()) {
                 stage.before = counts;
             }

@@ -139,6 +139,7 @@ impl<W: Write + Send> Observer for DebatePrinter<W> {
         }
         state.early.insert(index, call.clone());
         while let Some(call) = {
+            // Copied, because a lock's guard is borrowed whole: `early` and `next` cannot be at once.
             let next = state.next;
             state.early.remove(&next)
         } {

@@ -78,6 +78,7 @@ struct Plan {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let options = offline()?;
     let catalog = Catalog::embedded();
+    // `find` says what an encoder is for; `copies` would find its files, and they are no language model.
     if catalog.has_encoder(&args.name) {
         catalog.find(&args.name)?;
     }

@@ -94,6 +94,7 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
         }
         while width(word) > columns {
             let head = match prefix(word, columns) {
+                // A character that is wider than the line is taken alone: the loop would not end otherwise.
                 "" => &word[..word.chars().next().map_or(word.len(), char::len_utf8)],
                 head => parts(head),
             };

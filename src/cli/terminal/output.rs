@@ -116,6 +116,7 @@ fn chosen(terminal: Option<usize>, told: Option<&str>) -> usize {
 /// `path` with `~` for the home folder.
 #[must_use]
 pub(in crate::cli) fn under_home(path: &Path) -> PathBuf {
+    // A home folder of `/`, as services and containers have it, would turn every path into `~/...`.
     let home = std::env::home_dir().filter(|home| home.components().count() > 1);
     home.and_then(|home| path.strip_prefix(home).ok().map(|rest| Path::new("~").join(rest))).unwrap_or(path.to_owned())
 }

@@ -171,6 +171,7 @@ impl Speed {
         let (passages, seconds) = (done.saturating_sub(first), now.duration_since(start).as_secs_f64());
         let rate = passages as f64 / seconds.max(1e-3);
         let left = total.saturating_sub(done) as f64 / rate.max(1e-3);
+        // `from_secs_f64` panics beyond its range.
         (passages > 0).then(|| (rate, Duration::from_secs_f64(left.min(1e9))))
     }
 }

@@ -20,6 +20,7 @@ impl Address {
     pub(crate) fn is_one(name: &str) -> bool {
         ["http://", "https://"]
             .iter()
+            // `get`, not an index: a character of several bytes may lie across that place.
             .any(|scheme| name.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme)))
     }
 
@@ -48,6 +49,7 @@ impl Address {
             return wrong("is neither http nor https");
         }
         let path = uri.path().trim_end_matches('/');
+        // The address of the endpoint itself is taken too.
         let path = if path.is_empty() { "/v1" } else { path.strip_suffix("/chat/completions").unwrap_or(path) };
         let model = model.filter(|model| !model.is_empty()).map(str::to_owned);
         Ok(Self { base: format!("{scheme}://{}{path}", authority.as_str()), model })
@@ -58,6 +60,7 @@ impl Address {
     pub(crate) fn is_loopback(&self) -> bool {
         let host = self.base.parse::<ureq::http::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned));
         let host = host.unwrap_or_default();
+        // `Uri::host` keeps the brackets of an IPv6 address, which `IpAddr` does not parse.
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         bare == "localhost" || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     }

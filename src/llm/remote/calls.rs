@@ -81,6 +81,7 @@ impl SentCall {
     /// One line for what a server does not take from a client: more than a method of moot asks for.
     pub fn call(self, cancel: &Cancel) -> std::result::Result<Call, String> {
         let reported = self.logprobs.as_ref().map_or(0, |wanted| wanted.top.saturating_add(wanted.watch.len()));
+        // Bytes, since nothing is tokenised yet: a text has no more tokens than bytes.
         let given: usize = self.prefill.iter().map(|segment| segment.text().len()).sum();
         let all = reported.saturating_mul(self.max_tokens.saturating_add(given));
         if all > MOST_LOGPROBS {
@@ -131,6 +132,7 @@ pub(super) fn answer(client: &Client, model: &str, call: &Call, stage: &Stage, e
     client.inbound.hide_in_tokens(&mut logprobs);
     client.inbound.hide_in_tokens(&mut scores);
     let thoughts = reply.thoughts.map(|thoughts| Thoughts { text: hide(thoughts.text), ..thoughts });
+    // Not the server's own time, which lacks the network and the attempts before.
     let seconds = started.elapsed().as_secs_f64();
     Ok(Reply { text: hide(reply.text), thoughts, logprobs, scores, seconds, ..reply })
 }

@@ -42,7 +42,9 @@ pub(super) struct Stage {
 impl Stage {
     /// Cuts every connection off, so that the server stops its work.
     pub(super) fn end(&self) {
+        // First the flag: a connection that breaks is then a cancellation, not a fault that is worth another attempt.
         self.cancel.cancel();
+        // `shutdown` consumes an agent; its clones share the connections.
         self.agent.clone().shutdown();
     }
 }

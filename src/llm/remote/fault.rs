@@ -86,6 +86,7 @@ impl Fault {
         let reason = format!("{status}{said}");
         let later = after.map_or(Again::Later, Again::After);
         match status.as_u16() {
+            // OpenAI's code for an account without credit, which no wait changes.
             429 if body.contains("insufficient_quota") => Self::new(Quota, Again::Never, reason),
             402 => Self::new(Quota, Again::Never, reason),
             401 | 403 => Self::new(Key, Again::Never, reason),

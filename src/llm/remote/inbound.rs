@@ -233,6 +233,7 @@ impl<R: BufRead> Events<R> {
             let Some(line) = self.line()? else { return Ok(data) };
             if line.is_empty() {
                 let repeated = id.is_some() && id == self.last_id;
+                // By the standard an event without an id keeps the one before.
                 self.last_id = id.take().or(self.last_id.take());
                 match data.take() {
                     Some(data) if !repeated => return Ok(Some(data)),

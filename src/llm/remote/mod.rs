@@ -155,6 +155,7 @@ impl Remote {
             received = self.scorer(call, stage, ends).run()?.without_key(&self.client.inbound);
         }
         let mut without = Fields::new();
+        // SGLang's scorer has generated the reply in the same request.
         if call.max_tokens > 0 && !(self.dialect == Dialect::Sglang && received.finish.is_some()) {
             let scored = std::mem::take(&mut received);
             (received, without) = self.complete(call, stage, ends)?;
@@ -180,6 +181,7 @@ impl Remote {
         let mut without = self.refused.known();
         let received = self.client.persist((&call.what, call.seed), &stage.cancel, ends, |left| {
             loop {
+                // The loop ends: each pass leaves out one more of the fields that were sent.
                 let body = request::body(&self.model, call, self.dialect, &without);
                 match self.attempt(call, &body, stage, left) {
                     Ok(received) => {
@@ -309,6 +311,7 @@ impl Llm for Remote {
                 }
             }
         });
+        // No thread could be started then, so no call has a result.
         if let (Err(error), Some(first)) = (started, results.first_mut()) {
             *first = Some(Err(error));
         }

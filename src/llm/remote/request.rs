@@ -107,6 +107,7 @@ pub(super) fn body(model: &str, call: &Call, dialect: Dialect, without: &Fields)
     prompt(call, dialect, &mut put);
     put("stream", json!(true));
     put("stream_options", json!({ "include_usage": true }));
+    // Servers count thoughts among the tokens of the reply.
     let tokens = json!(call.max_tokens.saturating_add(call.think));
     // A server that refuses the one name takes the other.
     if without.contains("max_tokens") {
@@ -186,11 +187,13 @@ pub(super) fn sglang_sampling(call: &Call) -> Value {
         Sampling::Greedy => (0.0, 0, 1.0),
         Sampling::Seeded { temperature, top_k, top_p } => (temperature, top_k, top_p),
     };
+    // SGLang's `top_k` of -1 keeps all tokens.
     let mut parameters = json!({
         "max_new_tokens": call.max_tokens, "temperature": temperature, "top_p": top_p, "stop": call.stop,
         "top_k": if top_k == 0 { -1 } else { i64::try_from(top_k).unwrap_or(i64::MAX) }, "sampling_seed": seed(call),
     });
     if let Some(schema) = &call.schema {
+        // SGLang's own interface takes the schema as a text.
         parameters["json_schema"] = json!(&*schema.json);
     }
     parameters

@@ -145,6 +145,7 @@ impl Scorer<'_> {
         let mut scores = Vec::with_capacity(scored.len());
         for &id in scored {
             let body = json!({
+                // llama.cpp reports nothing for 0 alternatives.
                 "prompt": ids, "n_predict": 1, "n_probs": self.top().max(1), "post_sampling_probs": false,
                 "logit_bias": [[id, CERTAIN]], "temperature": 0, "cache_prompt": true,
             });
@@ -166,6 +167,8 @@ impl Scorer<'_> {
     /// SGLang: its own interface scores the prompt's end, generates, and reports watched ids at every step.
     fn generate(&self, prompt: &[u32], scored: &[u32]) -> Result<Received> {
         let ids = [prompt, scored].concat();
+        // SGLang has no log-probability for the first position that it reports, and with -1 reports none of the prompt.
+        // `run` has refused an empty prompt where something is scored.
         let from = if self.call.score { json!(prompt.len() - 1) } else { json!(-1) };
         let watch = (!self.watch().is_empty()).then(|| self.watch());
         let body = json!({

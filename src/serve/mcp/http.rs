@@ -109,6 +109,7 @@ async fn called(
         let response = work::response(state, permit, call, message, cancel, sink).await;
         leave.done();
         drop(timer);
+        // A request over HTTP must have a response, so a cancelled call has one too.
         listed.map(Listed::ends);
         return Ok(Json(response).into_response());
     }

@@ -137,6 +137,7 @@ impl Client {
         match asked(message, revision)? {
             Asked::Result(id, value) => self.send(&rpc::result(&id, &value)),
             Asked::Call(call) => self.start(call, line)?,
+            // There is one client, so its session needs no name.
             Asked::Cancel(id) => self.calls.cancel("", id),
             Asked::Nothing => {}
         }

@@ -137,6 +137,7 @@ fn described(name: &str) -> Value {
     let all: Value = serde_json::from_str(DESCRIPTION).unwrap_or_default();
     let mut schema = resolved(&all["components"]["schemas"][name], &all);
     if let Some(properties) = schema["properties"].as_object_mut() {
+        // Not `remove`, which would put the last field in its place.
         properties.shift_remove("stream");
     }
     schema

@@ -58,6 +58,7 @@ fn loaded(state: &State, cancel: &Cancel, sink: &Sink) -> Answer<()> {
         sink.send("loading", &Value::Null);
     }
     loop {
+        // Polled, because a wait for the `OnceLock` could not be cancelled.
         match state.workspace() {
             Ok(_) => return Ok(()),
             Err(refusal) if cancel.is_cancelled() => return Err(refusal),

@@ -127,6 +127,7 @@ pub(in crate::serve) fn text(answered: &Answered) -> String {
     for document in &answered.documents {
         let known: Vec<&str> = [&document.source, &document.date].into_iter().flatten().map(String::as_str).collect();
         let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
+        // Two spaces at the end of a line keep it apart from the next in Markdown.
         let _ = writeln!(text, "[{}] {}{known}  ", document.number, document.name);
     }
     text

@@ -203,6 +203,7 @@ pub(super) fn taken(lines: &Lines) -> Vec<String> {
 pub(super) fn control(cancel: &Cancel, sink: &Sink) -> (Control, Lines) {
     let lines = Lines::default();
     let watch = Arc::new(Notes { sink: sink.clone(), lines: lines.clone() });
+    // A flag of its own: the server's is set by a signal, after which requests in flight may still end.
     (Control { stop: Arc::new(AtomicBool::new(false)), cancel: cancel.clone(), watch }, lines)
 }
 

@@ -59,6 +59,7 @@ impl Records {
     pub(in crate::serve) fn new_id(&self) -> String {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         let number = self.number.fetch_add(1, Ordering::Relaxed);
+        // The time has a fixed width, so that ids sort by it as texts.
         format!("{seconds:010x}-{:x}-{number:04x}", std::process::id())
     }
 
@@ -101,6 +102,7 @@ impl Records {
 
     /// The file of a record; `None` for an id that none has.
     pub(super) fn path(&self, id: &str) -> Option<PathBuf> {
+        // Other characters, as in `../x`, could lead out of the folder.
         let is_id = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
         let record = self.file(id);
         let comparison = record.with_extension(kept::COMPARISON);

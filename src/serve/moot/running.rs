@@ -33,6 +33,7 @@ impl Gate {
         }
         told(true);
         while *paused && !cancel.is_cancelled() {
+            // With a timeout, since a cancellation does not notify `changed`.
             (paused, _) = self.changed.wait_timeout(paused, TICK).unwrap_or_else(PoisonError::into_inner);
         }
         drop(paused);

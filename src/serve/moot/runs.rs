@@ -110,6 +110,7 @@ fn answered(state: &State, body: Body, cancel: &Cancel, sink: &Sink) -> Answer<R
         return Err(Refusal::field("questions", "a question or more", "none"));
     }
     let (id, started) = (state.records.new_id(), Instant::now());
+    // A plan reads its dataset from a file.
     let folder = tempfile::tempdir().map_err(|e| MootError::io(&std::env::temp_dir(), "write to", e))?;
     let dataset = folder.path().join(FILE);
     let lines: String = body.questions.iter().map(|question| format!("{question}\n")).collect();

@@ -190,6 +190,7 @@ fn streamed(state: &State, body: &Body, cancel: &Cancel, events: &Events) -> Ans
             .map(|(index, call)| {
                 let (chunks, limits) = (&chunks, &state.limits);
                 let reply = move || stream_one(llm, index, call, chunks, limits).inspect_err(|_| call.cancel.cancel());
+                // Where the system starts no further thread, this one generates the reply.
                 std::thread::Builder::new().spawn_scoped(scope, reply).map_err(|_| reply())
             })
             .collect();

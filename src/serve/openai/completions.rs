@@ -143,6 +143,7 @@ impl Settings {
     }
 
     fn run(&self, engine: &Engine, job: &Job, cancel: &Cancel, on_event: &mut dyn FnMut(&Event)) -> Result<Done> {
+        // No logits come before the first token, so that it has no score.
         let (first, rest) = if self.scores { job.tokens.split_at(1) } else { (&job.tokens[..], &[][..]) };
         if self.max_tokens == 0 && rest.is_empty() {
             // Nothing to generate and nothing to score.

@@ -76,6 +76,7 @@ fn vectors(state: &State, body: &Body, cancel: &Cancel) -> Answer<Value> {
     let encode = match body.encoding_format.as_deref() {
         None | Some("float") => |vector: &[f32]| json!(vector),
         Some("base64") => |vector: &[f32]| {
+            // OpenAI's clients read base64 as f32, the lowest byte first.
             let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
             json!(BASE64_STANDARD.encode(bytes))
         },
@@ -90,6 +91,7 @@ fn vectors(state: &State, body: &Body, cancel: &Cancel) -> Answer<Value> {
         }
         vectors.extend(embedder.embed(part, side)?);
     }
+    // `chunks_exact` panics with 0.
     let data = vectors.chunks_exact(dimension.max(1)).enumerate();
     let data: Vec<Value> = data
         .map(|(index, vector)| json!({ "object": "embedding", "index": index, "embedding": encode(vector) }))

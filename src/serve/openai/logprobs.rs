@@ -44,6 +44,7 @@ pub(super) fn check(wanted: Option<&Logprobs>, replies: usize, max_tokens: usize
 }
 
 fn bounded(field: &str, top: usize) -> Answer<Option<Logprobs>> {
+    // OpenAI's own limit for chats.
     if top > MOST {
         return Err(Refusal::field(field, &format!("at most {MOST}"), top));
     }

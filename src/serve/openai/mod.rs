@@ -21,6 +21,7 @@ use std::sync::Arc;
 pub(super) fn routes() -> Router<Arc<State>> {
     Router::new()
         .route("/v1/models", get(models::list))
+        // Names may hold slashes, as `moot/METHOD` and `hf:org/repo` do.
         .route("/v1/models/{*name}", get(models::one))
         .route("/v1/chat/completions", post(chat::complete))
         .route("/v1/completions", post(completions::complete))

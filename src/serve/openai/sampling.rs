@@ -37,6 +37,7 @@ impl Body {
     /// Replies to each prompt.
     pub(super) fn replies(&self) -> Answer<usize> {
         match self.n.unwrap_or(1) {
+            // The upper bound is OpenAI's own.
             n if (1..=MOST_REPLIES).contains(&n) => Ok(n),
             n => Err(Refusal::field("n", &format!("a whole number from 1 to {MOST_REPLIES}"), n)),
         }

@@ -75,6 +75,7 @@ impl MemoryPlan {
             let spare = match (budget, together) {
                 (None, _) => UNKNOWN_MEMORY_KV.saturating_sub(given.kv),
                 (Some(_), true) => (limit - all) / found.len() as u64,
+                // Not negative: `check` above has refused a model that alone exceeds the limit.
                 (Some(_), false) => limit - given.total(),
             };
             if options.kv_memory.is_none() {

@@ -160,6 +160,7 @@ fn load(
     let mut members: Vec<(ModelIdentity, Loader)> = Vec::new();
     let mut indices = Vec::new();
     for ((index, found), member) in found.into_iter().zip(&plan.members) {
+        // Hashed now: headers of records name it before it is loaded for its first turn.
         let found = found.identify()?;
         let (options, cancel, kv, identity) = (options.clone(), cancel.clone(), member.kv(), found.identity.clone());
         indices.push(index);

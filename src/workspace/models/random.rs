@@ -38,6 +38,7 @@ fn shape(name: &str) -> Result<(DecoderSpec, GgmlDType)> {
     };
     let catalog = Catalog::embedded();
     let entry = catalog.find(&alias)?;
+    // The path is for errors alone: the catalog is a part of the program.
     let config = Config::of(Path::new("models/catalog.toml"), entry.shape.config())?;
     Ok((arch::spec_of_config(&config)?, entry.storage()))
 }

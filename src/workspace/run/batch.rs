@@ -85,6 +85,7 @@ fn run_batch(batch: &[Recording], tools: Tools<'_>, control: &Control) -> Result
     let mut open: Vec<&mut Writer> = writers.iter_mut().collect();
     let mut last = Progress::default();
     let ended = runner::run_all(&runs, &mut open, &mut |states| {
+        // What is written from now on would be lost: the open file has no name any more.
         if watched.iter().any(Watched::is_gone) {
             control.stop.store(true, Ordering::Relaxed);
             control.cancel.cancel();
@@ -96,6 +97,7 @@ fn run_batch(batch: &[Recording], tools: Tools<'_>, control: &Control) -> Result
     if !replies.is_empty() {
         control.note(&format!("{} calls were answered from the records of --reuse", reusing.reused()));
     }
+    // Before `ended`, which then only tells of the cancellation above.
     if let Some((watched, writer)) = watched.iter().zip(&writers).find(|(watched, _)| watched.is_gone()) {
         return Err(watched.lost(writer.finished().len()));
     }

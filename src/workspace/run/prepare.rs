@@ -130,6 +130,7 @@ fn read(
     if let Some(line) = first.and_then(|(_, method)| method.unknown_sources(documents)) {
         control.note(&line);
     }
+    // After the limit and the sample, so that the parts together are the same questions as one run has.
     if let Some((part, parts)) = run.shard {
         let mut index = 0;
         dataset.questions.retain(|_| {

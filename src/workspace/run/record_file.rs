@@ -23,6 +23,7 @@ pub(super) fn check(output: &Path, dataset: &DatasetIdentity, method: &MethodPla
     if !output.exists() {
         return outputs::creatable(output);
     }
+    // Opened, and closed again: permissions alone do not say whether it can be written.
     OpenOptions::new().append(true).open(output).map_err(|e| MootError::io(output, "open", e))?;
     if !begun(output)? {
         return Ok(());
@@ -37,6 +38,7 @@ fn begun(output: &Path) -> Result<bool> {
     let mut first = Vec::new();
     let mut lines = BufReader::new(files::open(output)?).take(MOST);
     lines.read_until(b'\n', &mut first).map_err(|e| MootError::io(output, "read", e))?;
+    // A line of that length is no header that was cut short: it is for the reader to judge.
     Ok(first.ends_with(b"\n") || first.len() as u64 == MOST)
 }
 
