@@ -218,15 +218,15 @@ impl Llm for Local {
         // The loop below ends when the last request has dropped its sender.
         drop(events);
         let refused = results.iter().any(Option::is_some);
-        // A refused call ends such a stage before anything is computed.
-        if !(refused && on_failure == OnFailure::Cancel) {
+        if refused && on_failure == OnFailure::Cancel {
+            // A refused call ends such a stage before anything is computed. Each request holds a sender.
+            drop(requests);
+        } else if let Err(error) = self.engine.submit_all(requests) {
             // Submitted together, so that a stage runs in the same steps and shares its common prefix.
-            if let Err(error) = self.engine.submit_all(requests) {
-                // One result has the error; the others are as good as interrupted.
-                results.iter_mut().find(|result| result.is_none()).into_iter().for_each(|result| {
-                    *result = Some(Err(MootError::Engine(error.to_string())));
-                });
-            }
+            // One result has the error; the others are as good as interrupted.
+            results.iter_mut().find(|result| result.is_none()).into_iter().for_each(|result| {
+                *result = Some(Err(MootError::Engine(error.to_string())));
+            });
         }
         for (tag, event) in &inbox {
             match event {

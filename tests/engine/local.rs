@@ -85,6 +85,21 @@ fn a_text_that_cannot_fit_is_refused_before_it_is_tokenised() {
     assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
 }
 
+/// In a thread of its own: a stage that hangs fails the test instead of stopping it.
+#[test]
+fn a_refused_call_ends_its_stage_before_the_others_are_computed() {
+    let (sender, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let (local, _) = local(start("llama.gguf", pages(64)));
+        let long = call("long", &"word ".repeat(10_000), "start: /[a-z]{9}/", 9);
+        let replies = ask(&local, &[letters("short", 5), long, letters("also short", 5)]).0;
+        sender.send((replies, local.engine().stats().steps)).unwrap();
+    });
+    let (replies, steps) = ended.recv_timeout(std::time::Duration::from_secs(120)).unwrap();
+    assert!(matches!(&replies, Err(MootError::TooLong { what, .. }) if what.starts_with("long: ")), "{replies:?}");
+    assert_eq!(steps, 0);
+}
+
 #[test]
 fn a_broken_grammar_fails_the_stage() {
     let (local, _) = local(start("llama.gguf", pages(64)));
