@@ -137,12 +137,12 @@ fn date(text: &str) -> Option<u64> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let parts: Vec<&str> = text.strip_suffix(" GMT")?.split_once(", ")?.1.split([' ', ':']).collect();
     let [day, month, year, hour, minute, second] = parts[..] else { return None };
-    let number = |text: &str| text.parse::<u64>().ok();
     let within = |text: &str, range: Range<i64>| text.parse().ok().filter(|number| range.contains(number));
     let (day, year) = (within(day, 1..32)?, within(year, 1970..10_000)?);
     let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
-    let days = u64::try_from(days_from_civil(year, month, day)).ok()?;
-    Some(days * 86_400 + number(hour)? * 3600 + number(minute)? * 60 + number(second)?)
+    // A minute with a leap second has 61 seconds.
+    let (hour, minute, second) = (within(hour, 0..24)?, within(minute, 0..60)?, within(second, 0..61)?);
+    u64::try_from(days_from_civil(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second).ok()
 }
 
 /// Admits a limited number of calls at once, and none before the time that a `Retry-After` named.
@@ -311,5 +311,9 @@ mod tests {
         for wrong in ["soon", "-1", "Sun, 06 Nox 1994 08:49:37 GMT", "Sun, 00 Nov 1994 08:49:37 GMT", "NaN", "inf"] {
             assert_eq!(retry_after(wrong), None, "{wrong}");
         }
+        for time in ["24:00:00", "08:60:37", "08:49:61", "-1:49:37", "9999999999999999:49:37"] {
+            assert_eq!(retry_after(&format!("Sun, 06 Nov 1994 {time} GMT")), None, "{time}");
+        }
+        assert_eq!(date("Sat, 31 Dec 2016 23:59:60 GMT"), date("Sun, 01 Jan 2017 00:00:00 GMT"));
     }
 }
