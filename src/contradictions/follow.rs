@@ -1,5 +1,6 @@
 //! Events of a comparison, and their receiver.
 
+use crate::generation::Usage;
 use serde::Serialize;
 
 /// The events, in the order of their first occurrence.
@@ -57,6 +58,11 @@ pub trait Follow: Sync {
     /// Receives a line for the user.
     fn note(&self, line: &str) {
         let _ = line;
+    }
+
+    /// Receives the tokens of calls that were answered.
+    fn used(&self, usage: Usage) {
+        let _ = usage;
     }
 
     /// Whether the comparison shall stop.

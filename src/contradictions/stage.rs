@@ -3,6 +3,7 @@
 use super::follow::{Event, Follow};
 use super::journal::key;
 use crate::error::{MootError, Result};
+use crate::generation::Usage;
 use crate::prompts::File;
 use crate::protocol::Ask;
 use crate::protocol::ctx::{Ctx, Settings, Silent, Tools};
@@ -36,6 +37,9 @@ impl Stage<'_> {
         let mut ctx = Ctx::new("contradictions", files, &question, self.tools, self.settings, &Silent);
         // Reasons of failed calls are dropped: the report has their number, and the next run asks again.
         let replies: Vec<Option<CallRecord>> = ctx.try_all(asks)?.into_iter().map(Result::ok).collect();
+        let mut usage = Usage::default();
+        replies.iter().flatten().for_each(|reply| usage += reply.usage);
+        self.follow.used(usage);
         let (made, failed) = self.calls.get();
         self.calls.set((made + asks.len(), failed + replies.iter().filter(|reply| reply.is_none()).count()));
         Ok(replies)

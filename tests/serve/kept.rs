@@ -44,8 +44,13 @@ fn shown(server: &Started, id: &str) -> Value {
 fn a_check_and_contradictions_are_kept() {
     let server = recorded(&[]);
     let text = format!("{} {}", TEXTS[0], "It was loved. ".repeat(30));
+    let tokens = || ["prompt", "generated"].map(|kind| server.metric(&format!("moot_{kind}_tokens_total")));
     let check = server.ask("/moot/v1/conflict", &json!({ "text": text, "documents": documents() }));
+    let of_check = tokens();
+    assert!(of_check.iter().all(|count| *count > 0.0), "{of_check:?}");
     let compared = server.ask("/moot/v1/contradictions", &json!({ "documents": documents(), "least": 0.0 }));
+    let of_both = tokens();
+    assert!(of_both.iter().zip(of_check).all(|(both, check)| *both > check), "{of_check:?}, {of_both:?}");
     let ids = [&check, &compared].map(|reply| reply["id"].as_str().unwrap().to_owned());
 
     let listed = server.get("/moot/v1/records").json();

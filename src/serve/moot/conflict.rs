@@ -2,6 +2,7 @@
 
 use crate::assess::{Assessment, Neither};
 use crate::cancel::Cancel;
+use crate::generation::Usage;
 use crate::methods::conflict_score;
 use crate::question::Question;
 use crate::serve::body::{self, list};
@@ -79,6 +80,9 @@ pub(in crate::serve) fn assessed(state: &State, body: Body, cancel: &Cancel, sin
     let assessment = Assessment::of(&record, Neither::default())
         .ok_or_else(|| Refusal::field("text", "a text with claims", "one without"))?;
     state.records.keep(&workspace.header(), &record, Vec::new())?;
+    let mut usage = Usage::default();
+    record.calls.iter().for_each(|call| usage += call.usage);
+    state.metrics.used(usage);
     state.metrics.question();
     Ok(Reply { id, assessment, read: read.into_iter().chain(ask::taken(&lines)).collect() })
 }

@@ -3,10 +3,12 @@
 use crate::cancel::Cancel;
 use crate::contradictions::{Event, Folder, Follow, JUDGE, Options, READER, Report};
 use crate::error::MootError;
+use crate::generation::Usage;
 use crate::llm::Llm;
 use crate::question::Document;
 use crate::retrieval::corpus::Corpus;
 use crate::serve::body::{self, list};
+use crate::serve::metrics::Metrics;
 use crate::serve::moot::ask;
 use crate::serve::moot::given::{self, GivenDocument};
 use crate::serve::moot::kept::Comparison;
@@ -69,7 +71,7 @@ pub(in crate::serve) fn found(state: &State, body: Body, cancel: &Cancel, sink: 
     let workspace = state.on_model(body.model.as_deref(), |open| open.share_contradictions(&control))??;
     let (folder, documents, read) = compared(state, body.documents, cancel)?;
     let options = Options { least, ..Options::default() };
-    let told = Told { sink: sink.clone(), cancel: cancel.clone() };
+    let told = Told { sink: sink.clone(), cancel: cancel.clone(), metrics: &state.metrics };
     let report = workspace.contradictions(&folder, &options, &told);
     let report = report.map_err(|error| refused(error, &state.limits, cancel))?;
     state.metrics.question();
@@ -120,13 +122,14 @@ fn compared(state: &State, given: Vec<GivenDocument>, cancel: &Cancel) -> Answer
 const BY_WORDS: &str =
     "pairs are found by words alone: start the server with --embedder NAME to find them by meaning too";
 
-/// Sends what happens as events, each by its own name.
-struct Told {
+/// Sends what happens as events, each by its own name, and counts tokens.
+struct Told<'a> {
     sink: Sink,
     cancel: Cancel,
+    metrics: &'a Metrics,
 }
 
-impl Follow for Told {
+impl Follow for Told<'_> {
     fn event(&self, event: &Event) {
         let mut value = json!(event);
         let name = value.as_object_mut().and_then(|fields| fields.remove("event"));
@@ -136,6 +139,10 @@ impl Follow for Told {
 
     fn note(&self, line: &str) {
         self.sink.send("note", &json!({ "line": line }));
+    }
+
+    fn used(&self, usage: Usage) {
+        self.metrics.used(usage);
     }
 
     fn is_stopped(&self) -> bool {
