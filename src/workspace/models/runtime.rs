@@ -11,7 +11,7 @@ use crate::threads;
 use crate::workspace::ranges::{MAX_BYTES, MAX_SECONDS, count, count_or_none, within};
 use moot_models::{DType, Device, LoadOptions, Residency, kernels};
 use serde::{Deserialize, Serialize};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Device, memory, engine and server settings; all have defaults.
@@ -143,19 +143,23 @@ impl RuntimeOptions {
         })
     }
 
-    /// Creates the thread pool with the requested number of threads. It must be called before anything is computed; later
-    /// calls have no effect.
+    /// Creates the thread pool with the requested number of threads. It must be called before anything is computed; once
+    /// it has succeeded, later calls have no effect.
     ///
     /// # Errors
     /// [`MootError::Usage`] for a number of threads that cannot be had.
     pub(crate) fn set_threads(&self, notice: &Notice) -> Result<()> {
-        static SET: OnceLock<()> = OnceLock::new();
-        if SET.set(()).is_err() {
+        static SET: Mutex<bool> = Mutex::new(false);
+        // Held to the end, so that a call at the same time does not return before there is a pool.
+        let mut set = SET.lock().unwrap_or_else(PoisonError::into_inner);
+        if *set {
             return Ok(());
         }
         kernels::cpu::table().map_err(MootError::Usage)?;
         kernels::cpu::remark().into_iter().for_each(|remark| notice.tell(&format!("note: {remark}")));
-        self.start_pool(notice)
+        self.start_pool(notice)?;
+        *set = true;
+        Ok(())
     }
 
     /// Starts the threads that share computations; later calls have no effect. `notice` gets a line if the system
