@@ -61,6 +61,12 @@ fn a_dry_run_counts_measures_and_writes_nothing() {
     // Two rounds at most and at least: all replies alike end the debate then, others do at the limit.
     let calls: usize =
         said.lines().find_map(|line| line.strip_prefix("Calls      ")?.split(' ').next()?.parse().ok()).unwrap();
+    // A record that a kill cut short in its header is begun anew by the run.
+    for begun in ["", "{\"moot_record\":3,\"prog"] {
+        fs::write(workspace.path("out.jsonl"), begun).unwrap();
+        assert!(dry().starts_with("Questions  3 to ask\nCalls      "), "{begun:?}");
+        assert_eq!(fs::read_to_string(workspace.path("out.jsonl")).unwrap(), begun);
+    }
     run(workspace.run_of(1, "out.jsonl"));
     let recorded: usize =
         Record::read(&workspace.path("out.jsonl")).unwrap().questions.iter().map(|q| q.calls.len()).sum();

@@ -330,7 +330,7 @@ fn lock(file: &File, path: &Path) -> Result<()> {
 }
 
 /// Whether nothing is there yet: no byte, or a header that a kill cut short.
-fn is_fresh(file: &mut File) -> io::Result<bool> {
+pub(crate) fn is_fresh(file: &mut File) -> io::Result<bool> {
     let mut head = vec![0; MARK.len()];
     let mut read = 0;
     while read < head.len() {

@@ -3,7 +3,9 @@
 use super::recording::Recording;
 use crate::error::{MootError, Result};
 use crate::eval::dry::{Pass, Probe, pass, probe};
+use crate::eval::record::writer::is_fresh;
 use crate::eval::record::{Reader, differences};
+use crate::files;
 use crate::protocol::ctx::Tools;
 use crate::question::Question;
 use crate::workspace::opened::Workspace;
@@ -46,12 +48,14 @@ fn dry<'a>(recording: &'a Recording, tools: Tools<'_>) -> Result<DryRun<'a>> {
 
 /// The questions that the record has already, and the number of calls in its journal.
 fn recorded(recording: &Recording, tools: Tools<'_>) -> Result<(HashSet<String>, usize)> {
-    if !recording.output.exists() {
+    let path = &recording.output;
+    // An empty file, and a header that a kill cut short, are begun anew by the run.
+    if !path.exists() || is_fresh(&mut files::open(path)?).map_err(|e| MootError::io(path, "read", e))? {
         return Ok((HashSet::new(), 0));
     }
-    let mut reader = Reader::open(&recording.output)?;
+    let mut reader = Reader::open(path)?;
     if let Some((field, there, now)) = differences(reader.header(), &recording.header(tools)).into_iter().next() {
-        let path = recording.output.display();
+        let path = path.display();
         return Err(MootError::Usage(format!(
             "{path}: was recorded with other settings: {field} {there} there, {now} now (choose another -o, or delete it)"
         )));
