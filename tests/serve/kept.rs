@@ -1,7 +1,7 @@
 //! Checks and contradictions are recorded: listed, read by their id, reported; contradictions of the server's corpus.
 
-use super::Started;
 use super::schema::{description, wrong};
+use super::{PATIENCE, Started};
 use moot::eval::corrections::CorrectedRecord;
 use moot::serve::ServeOptions;
 use serde_json::{Value, json};
@@ -86,6 +86,21 @@ fn a_check_and_contradictions_are_kept() {
     std::fs::write(folder.join("zz.json"), "{}").unwrap();
     let later = Started::with(|options| ServeOptions { records: Some(folder), ..options });
     assert_eq!(later.get("/moot/v1/records").json(), listed);
+}
+
+/// In a thread of its own: reading a pipe that nobody writes to would never return.
+#[cfg(unix)]
+#[test]
+fn a_pipe_among_the_records_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(folder.path().join("zz.json")).status().unwrap().success());
+    let records = Some(folder.path().to_owned());
+    let (sender, listed) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let listed = Started::with(|options| ServeOptions { records, ..options }).get("/moot/v1/records").json();
+        sender.send(listed).unwrap();
+    });
+    assert_eq!(listed.recv_timeout(PATIENCE).unwrap(), json!([]));
 }
 
 /// The labels are a person's, since those of the tiny model are senseless.

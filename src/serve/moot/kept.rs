@@ -5,12 +5,14 @@ use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::record::Header;
 use crate::eval::record::reader::Record;
-use crate::files::outputs;
+use crate::files::{self, outputs};
+use crate::jsonl::{self, MAX_LINE};
 use crate::methods::conflict_score;
 use crate::question::Document;
 use crate::transcript::QuestionRecord;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::io::Read;
 use std::path::Path;
 
 /// The ending of a record: JSON lines.
@@ -156,12 +158,14 @@ impl Comparison {
     /// # Errors
     /// A file that cannot be read, or that holds something else.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|e| MootError::io(path, "read", e))?;
-        serde_json::from_slice(&bytes).map_err(|error| MootError::Input {
+        let mut bytes = Vec::new();
+        // A longer file is cut here, and refused as JSON that ends too early.
+        files::open(path)?.take(MAX_LINE).read_to_end(&mut bytes).map_err(|e| MootError::io(path, "read", e))?;
+        jsonl::parse(&bytes).map_err(|error| MootError::Input {
             path: path.to_owned(),
             line: None,
             expected: "the record of a comparison".into(),
-            found: escape::line(&error.to_string()),
+            found: jsonl::json_fault(&error),
         })
     }
 }
