@@ -9,7 +9,7 @@ use crate::retrieval::Exact;
 use crate::retrieval::corpus::{Corpus, Document, Marks, note_lines, skipped_lines};
 use crate::units::plural;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Most sentences that are read of one document; the rest is left out, with a note.
@@ -111,11 +111,20 @@ impl Folder {
     /// As [`Folder::read`].
     pub(crate) fn of_corpus(corpus: &Corpus, paths: &[String], changed: Option<&BTreeSet<PathBuf>>) -> Result<Self> {
         let mut folder = Self { only_changes: changed.is_some(), ..Self::default() };
-        let (mut exact, mut known) = (Exact::default(), HashMap::new());
+        let mut exact = Exact::default();
         let mut documents = corpus.documents();
+        // Pages of one file follow each other and are one document; records of one file are documents of their own.
+        let mut pages: Vec<Document> = Vec::new();
         for document in documents.by_ref() {
-            folder.add(&document?, changed, &mut exact, &mut known);
+            let document = document?;
+            let is_record = document.record_line().is_some();
+            if is_record || pages.last().is_some_and(|page| page.file != document.file) {
+                folder.add(&pages, changed, &mut exact);
+                pages.clear();
+            }
+            pages.push(document);
         }
+        folder.add(&pages, changed, &mut exact);
         let skipped: Vec<_> = corpus.skipped().iter().cloned().chain(documents.skipped()).collect();
         let skipped = skipped_lines(&skipped).into_iter().map(|line| format!("skipped {line}"));
         let noted = note_lines(&documents.notes()).into_iter().map(|line| format!("note {line}"));
@@ -198,47 +207,36 @@ impl Folder {
         self.sentences.chunk_by(|a, b| a.passage == b.passage).collect()
     }
 
-    fn add(
-        &mut self,
-        document: &Document,
-        changed: Option<&BTreeSet<PathBuf>>,
-        exact: &mut Exact,
-        known: &mut HashMap<String, usize>,
-    ) {
-        let file = match document.record_line() {
-            Some(line) => format!("{}:{line}", document.file),
-            None => document.file.clone(),
+    /// Adds a document of these pages, unless it is a copy.
+    fn add(&mut self, pages: &[Document], changed: Option<&BTreeSet<PathBuf>>, exact: &mut Exact) {
+        let Some(first) = pages.first() else { return };
+        let file = match first.record_line() {
+            Some(line) => format!("{}:{line}", first.file),
+            None => first.file.clone(),
         };
-        // Pages of one file follow each other and are one document.
-        let index = match known.get(&file) {
-            Some(&index) => index,
-            None => {
-                let index = self.sources.len();
-                let is_changed = changed.is_none_or(|changed| is_among(changed, &document.file));
-                if let Some(first) = exact.original(&document.text, document.title.as_deref(), index) {
-                    self.copies += 1;
-                    self.sources[first].copies.push(file);
-                    self.sources[first].changed |= is_changed;
-                    return;
-                }
-                let by_heading = document.by_heading();
-                self.sources.push(Source {
-                    file: file.clone(),
-                    title: document.title.clone().filter(|_| !by_heading),
-                    source: document.source.clone().filter(|_| !document.by_folder()),
-                    date: document.date.clone(),
-                    changed: is_changed,
-                    ..Source::default()
-                });
-                known.insert(file, index);
-                index
-            }
-        };
-        debug_assert!(index + 1 == self.sources.len() || document.record_line().is_none());
-        let pieces = cut(&document.text, document.marks());
-        let ranges: Vec<_> = pieces.iter().map(|piece| piece.range.clone()).collect();
-        let mut origins = document.origins(&ranges).into_iter();
-        self.take(&document.text, &pieces, |_| origins.next().unwrap_or_else(|| unknown(&document.file)));
+        let is_changed = changed.is_none_or(|changed| is_among(changed, &first.file));
+        // All pages: different files often begin with the same one.
+        let text = pages.iter().map(|page| page.text.as_str()).collect::<Vec<_>>().join("\n\n");
+        if let Some(original) = exact.original(&text, first.title.as_deref(), self.sources.len()) {
+            self.copies += 1;
+            self.sources[original].copies.push(file);
+            self.sources[original].changed |= is_changed;
+            return;
+        }
+        self.sources.push(Source {
+            file,
+            title: first.title.clone().filter(|_| !first.by_heading()),
+            source: first.source.clone().filter(|_| !first.by_folder()),
+            date: first.date.clone(),
+            changed: is_changed,
+            ..Source::default()
+        });
+        for page in pages {
+            let pieces = cut(&page.text, page.marks());
+            let ranges: Vec<_> = pieces.iter().map(|piece| piece.range.clone()).collect();
+            let mut origins = page.origins(&ranges).into_iter();
+            self.take(&page.text, &pieces, |_| origins.next().unwrap_or_else(|| unknown(&page.file)));
+        }
     }
 
     /// Adds the sentences of the last document, divided into passages.

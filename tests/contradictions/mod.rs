@@ -1,5 +1,7 @@
 //! `moot contradictions` with scripted models: what is found, folded, resumed and refused.
 
+mod books;
+
 use moot::contradictions::{self, Folder, Follow, JUDGE, Kind, Options, Report, html, markdown};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
