@@ -164,6 +164,7 @@ impl Folder {
                 let characters = characters(range.start)..characters(range.end);
                 Origin { file: name.clone(), id: None, line: Some(line), page: None, characters }
             });
+            folder.note_unread(pieces.len());
         }
         folder.check(&[])?;
         folder.finish();
@@ -231,18 +232,20 @@ impl Folder {
             changed: is_changed,
             ..Source::default()
         });
+        let mut all = 0;
         for page in pages {
             let pieces = cut(&page.text, page.marks());
+            all += pieces.len();
             let ranges: Vec<_> = pieces.iter().map(|piece| piece.range.clone()).collect();
             let mut origins = page.origins(&ranges).into_iter();
             self.take(&page.text, &pieces, |_| origins.next().unwrap_or_else(|| unknown(&page.file)));
         }
+        self.note_unread(all);
     }
 
     /// Adds the sentences of the last document, divided into passages.
     fn take(&mut self, text: &str, pieces: &[Cut], mut origin: impl FnMut(&std::ops::Range<usize>) -> Origin) {
         let source = self.sources.len() - 1;
-        let all = pieces.len();
         // The pages of a file are added one by one; the limit is that of the whole document.
         let before = self.sentences.iter().rev().take_while(|sentence| sentence.source == source).count();
         let room = MOST_SENTENCES.saturating_sub(before);
@@ -274,9 +277,12 @@ impl Folder {
                 after: beside(Some(index + 1)),
             });
         }
-        if all > room {
-            let file = self.sources[source].file.clone();
-            self.notes.push(format!("note {file}: its first {room} of {all} sentences are read"));
+    }
+
+    /// Adds the note on the last document, of `all` sentences, where they are too many.
+    fn note_unread(&mut self, all: usize) {
+        if let Some(Source { file, .. }) = self.sources.last().filter(|_| all > MOST_SENTENCES) {
+            self.notes.push(format!("note {file}: its first {MOST_SENTENCES} of {all} sentences are read"));
         }
     }
 

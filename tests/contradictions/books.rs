@@ -44,3 +44,16 @@ fn a_book_is_a_copy_only_with_all_of_its_chapters() {
     let wanted = "1 file is a copy of another";
     assert!(folder.notes.iter().any(|note| note.starts_with(wanted)), "{:?}", folder.notes);
 }
+
+#[test]
+fn a_long_book_has_one_note_on_what_is_not_read() {
+    let pump = |number: usize| format!("<p>The pump number {number} was built in the year {}.</p>", 1000 + number);
+    let chapters: Vec<String> = [0, 600, 1200].iter().map(|&from| (from..from + 600).map(pump).collect()).collect();
+    let chapters: Vec<&str> = chapters.iter().map(String::as_str).collect();
+    let files =
+        shelf(&[("long.epub", chapters.as_slice()), ("short.epub", &["<p>Harlow Mill was built in 1790.</p>"])]);
+    let folder = read(files.path()).unwrap();
+    let told: Vec<&String> = folder.notes.iter().filter(|note| note.contains("sentences are read")).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].ends_with("long.epub: its first 1000 of 1800 sentences are read"), "{told:?}");
+}
