@@ -3,7 +3,7 @@
 use super::follow::{Event, Follow};
 use super::journal::key;
 use crate::error::{MootError, Result};
-use crate::generation::Usage;
+use crate::generation::{Sampling, Usage};
 use crate::prompts::File;
 use crate::protocol::Ask;
 use crate::protocol::ctx::{Ctx, Settings, Silent, Tools};
@@ -48,6 +48,9 @@ impl Stage<'_> {
     /// Hash of everything that decides the reply to `ask`.
     pub(super) fn key(&self, ask: &Ask) -> String {
         let model = self.tools.llm.identity_of(&ask.role);
+        let sampling = ask.sampling.unwrap_or(self.settings.sampling);
+        // The most likely token does not depend on the seed.
+        let seed = (sampling != Sampling::Greedy).then_some(self.settings.seed);
         let format = ask.format.files().map(|file| file.sha256()).collect::<Vec<_>>().join(" ");
         key(&[
             &model.name,
@@ -57,7 +60,7 @@ impl Stage<'_> {
             &ask.values.to_string(),
             &format,
             &ask.format_values.to_string(),
-            &format!("{:?} {}", self.settings.sampling, self.settings.free_form),
+            &format!("{sampling:?} {seed:?} {} {}", self.settings.think, self.settings.free_form),
             &format!("{:?} {:?} {:?}", ask.max_tokens, ask.logprobs, ask.turns),
         ])
     }
@@ -76,7 +79,7 @@ mod tests {
     use super::{Ask, SHORT, Settings, Stage, Tools};
     use crate::contradictions::claims::SUBJECTS_PROMPT;
     use crate::contradictions::follow::Follow;
-    use crate::generation::{Logprobs, Message, Role};
+    use crate::generation::{Logprobs, Message, Role, Sampling};
     use crate::llm::scripted::Scripted;
     use serde_json::json;
     use std::collections::BTreeSet;
@@ -101,5 +104,25 @@ mod tests {
         ];
         let keys: BTreeSet<String> = asks.iter().map(|ask| stage.key(ask)).collect();
         assert_eq!((keys.len(), stage.key(&ask())), (asks.len(), stage.key(&ask())));
+    }
+
+    #[test]
+    fn settings_that_decide_a_reply_are_in_its_key() {
+        let llm = Scripted::new(|_| String::new());
+        let key = |settings: Settings| {
+            let calls = std::cell::Cell::default();
+            let stage =
+                Stage { tools: Tools::new(&llm), settings: &settings, follow: &Unobserved, prompts: &[], calls };
+            stage.key(&Ask::new("reader", SUBJECTS_PROMPT, json!({}), &SHORT))
+        };
+        let drawn = |seed| {
+            let sampling = Sampling::Seeded { temperature: 1.0, top_k: 0, top_p: 1.0 };
+            Settings { seed, sampling, ..Settings::default() }
+        };
+        let settings = [Settings::default(), Settings { think: 8, ..Settings::default() }, drawn(0), drawn(1)];
+        let keys: BTreeSet<String> = settings.into_iter().map(key).collect();
+        assert_eq!(keys.len(), 4);
+        let another_seed = Settings { seed: 1, ..Settings::default() };
+        assert_eq!(key(another_seed), key(Settings::default()), "no token is drawn");
     }
 }
