@@ -150,7 +150,7 @@ impl Weights {
     }
 }
 
-/// The pairs to label: at most `most` of each claim, nearest neighbours first, then by promise.
+/// The pairs to label: of each claim the nearest neighbours, and by promise others up to `most` in all.
 pub(super) fn find(folder: &Folder, claims: &[Claim], vectors: &Vectors, weights: &Weights, most: usize) -> Vec<Pair> {
     let all: Vec<Vec<(Likeness, usize)>> =
         (0..claims.len()).into_par_iter().map(|claim| nearest(folder, claims, vectors, claim)).collect();
@@ -167,7 +167,9 @@ pub(super) fn find(folder: &Folder, claims: &[Claim], vectors: &Vectors, weights
             let mut pairs: Vec<Pair> = nearest.iter().map(pair).collect();
             pairs.retain(|pair| pair.nearest || pair.signals.promise() >= PROMISING);
             pairs.sort_by(Pair::order);
-            pairs.truncate(most);
+            // Nearest neighbours come first and are all labelled.
+            let of_nearest = pairs.iter().filter(|pair| pair.nearest).count();
+            pairs.truncate(most.max(of_nearest));
             pairs
         })
         .collect();
@@ -218,4 +220,29 @@ fn nearest(folder: &Folder, claims: &[Claim], vectors: &Vectors, a: usize) -> Ve
         best.truncate(NEAREST);
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Claim, Folder, Table, Vectors, Weights, find};
+    use crate::contradictions::folder::Source;
+    use crate::question::Origin;
+
+    /// Four claims in a row: the two in the middle are nearest to each other, and say the same, which promises least.
+    #[test]
+    fn nearest_pairs_are_kept_beyond_the_most_of_a_claim() {
+        let mut folder = Folder::default();
+        folder.sources.resize(4, Source::default());
+        let claim = |(source, year): (usize, u32)| {
+            let origin = Origin { file: String::new(), id: None, line: None, page: None, characters: 0..0 };
+            let text = format!("Harlow Mill was built in {year} by Ada Brook.");
+            Claim { stated: vec![(source, origin)], ..Claim::of_text(&text) }
+        };
+        let claims: Vec<Claim> = [1790, 1811, 1811, 1790].into_iter().enumerate().map(claim).collect();
+        let alone = Table::normalised(vec![10.0, 0.0, 9.0, 5.0, 6.0, 7.0, 2.0, 10.0], 2);
+        let vectors = Vectors { alone, titled: None };
+        let pairs = find(&folder, &claims, &vectors, &Weights::of_claims(&claims), 1);
+        let found: Vec<(usize, usize)> = pairs.iter().map(|pair| pair.of).collect();
+        assert_eq!(found, [(0, 1), (1, 2), (2, 3)]);
+    }
 }
