@@ -147,7 +147,9 @@ impl LabelWeights {
             return refused("the model", &self.model, &model.name);
         }
         if !self.prompt.is_empty() && self.prompt != prompt {
-            return refused("the prompt", &self.prompt[..8.min(self.prompt.len())], &prompt[..8.min(prompt.len())]);
+            // A file of weights may hold any text in the place of a hash.
+            let short = |hash: &str| hash.chars().take(8).collect::<String>();
+            return refused("the prompt", &short(&self.prompt), &short(prompt));
         }
         Ok(())
     }

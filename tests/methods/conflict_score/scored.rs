@@ -140,6 +140,7 @@ fn weights_of_another_model_prompt_or_form_are_refused() {
     for (weights, part) in [
         (with("model", json!("other-7b")), "fitted to the model other-7b, found scripted"),
         (with("prompt", json!("0123456789abcdef")), "fitted to the prompt 01234567, found "),
+        (with("prompt", json!("\u{65e5}\u{672c}\u{8a9e}")), "fitted to the prompt \u{65e5}\u{672c}\u{8a9e}, found "),
         (with("moot_label_weights", json!(2)), "found version 2"),
         (with("supports", json!({ "intercept": 0.0 })), "found missing field"),
         (with("more", json!(1)), "unknown field `more`"),
