@@ -72,15 +72,15 @@ pub(crate) fn texts(ctx: &Ctx<'_>, numbers: &[usize]) -> Vec<String> {
 
 /// The `pool` documents nearest to the question, best first: by the dot product of their vectors where the run has an
 /// embedder, else by the share of the question's words that they hold. Ties are broken by the question's seed, because
-/// documents of one source are adjacent.
+/// documents of one source are adjacent. Where there are no more than `pool`, all of them in the given order.
 pub(crate) fn nearest(question: &Question, ctx: &mut Ctx<'_>, pool: usize) -> Result<Vec<usize>> {
     let documents: Vec<Document> = ctx.documents().cloned().collect();
     let mut numbers: Vec<usize> = (0..documents.len()).collect();
     if numbers.len() <= pool {
         return Ok(numbers);
     }
-    let all: Vec<&str> = [&*question.text].into_iter().chain(documents.iter().map(|d| &*d.text)).collect();
-    let scores: Vec<f32> = match ctx.embed(&all)? {
+    let all: Vec<&str> = documents.iter().map(|document| &*document.text).collect();
+    let scores: Vec<f32> = match ctx.embed_beside(&question.text, &all)? {
         Some(vectors) => vectors[1..].iter().map(|v| v.iter().zip(&vectors[0]).map(|(a, b)| a * b).sum()).collect(),
         None => documents.iter().map(|document| held(&question.text, document)).collect(),
     };

@@ -305,13 +305,29 @@ impl<'a> Ctx<'a> {
     /// # Errors
     /// Errors of the embedder.
     pub fn embed(&mut self, texts: &[&str]) -> Result<Option<Vec<Vec<f32>>>> {
+        self.embed_sides(&[(texts, Side::Passage)])
+    }
+
+    /// The vector of `query`, as a query, then those of `texts`, as passages; `None` where the run has no embedder.
+    ///
+    /// # Errors
+    /// Errors of the embedder.
+    pub(crate) fn embed_beside(&mut self, query: &str, texts: &[&str]) -> Result<Option<Vec<Vec<f32>>>> {
+        self.embed_sides(&[(&[query], Side::Query), (texts, Side::Passage)])
+    }
+
+    /// The vectors of the texts of all `sides`, as one stage.
+    fn embed_sides(&mut self, sides: &[(&[&str], Side)]) -> Result<Option<Vec<Vec<f32>>>> {
         let Some(embedder) = self.tools.embedder else { return Ok(None) };
         let started = Instant::now();
-        let vectors = embedder.embed(texts, Side::Passage)?;
+        let mut vectors: Vec<f32> = Vec::new();
+        for &(texts, side) in sides {
+            vectors.extend(embedder.embed(texts, side)?);
+        }
         let stage = self.next_stage();
         self.record_event(Event::Embedding {
             stage,
-            texts: texts.len(),
+            texts: sides.iter().map(|(texts, _)| texts.len()).sum(),
             by: embedder.identity().to_owned(),
             seconds: started.elapsed().as_secs_f64(),
         });

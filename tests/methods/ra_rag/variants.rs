@@ -7,8 +7,9 @@ use moot::llm::scripted::Scripted;
 use moot::methods;
 use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::{Hit, Origin, Passage};
-use moot::retrieval::{Filter, Retriever, RetrieverIdentity, Wanted};
+use moot::retrieval::{Embedder, Filter, Retriever, RetrieverIdentity, Side, Wanted};
 use moot::sources::SourceWeights;
+use moot::transcript::Event;
 use std::sync::Mutex;
 
 #[test]
@@ -50,6 +51,36 @@ fn naive_rag_reads_the_best_documents_of_the_pool_and_naive_llm_none() {
     let unknown = Scripted::list(["I don't know"]);
     let (record, _) = record(&[("variant", "naive-llm")], &question, &[], &unknown);
     assert!(record.conclusion.unwrap().answers.is_empty());
+}
+
+/// Queries have the vector of passages about soup.
+struct Sided;
+
+impl Embedder for Sided {
+    fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<f32>> {
+        let soup = |text: &&str| if side == Side::Query || text.contains("Soup") { [1.0, 0.0] } else { [0.0, 1.0] };
+        Ok(texts.iter().flat_map(soup).collect())
+    }
+
+    fn dimension(&self) -> usize {
+        2
+    }
+
+    fn identity(&self) -> &str {
+        "sided"
+    }
+}
+
+#[test]
+fn the_pool_is_nearest_to_the_question_as_a_query() {
+    let question = asked([("a", "The bridge of 1931."), ("b", "Soup at noon."), ("c", "The bridge of 1932.")]);
+    let (llm, settings) = (honest(), Settings::default());
+    let built = methods::build("ra-rag", &typed(&[("variant", "naive-rag"), ("pool", "1")])).unwrap();
+    let record =
+        built.answer(&question, Tools { embedder: Some(&Sided), ..Tools::new(&llm) }, &settings, &Silent).unwrap();
+    assert_eq!(shown(&record.calls[0].messages[0].content).trim(), "Context: Soup at noon.");
+    assert!(matches!(&record.events[..], [Event::Embedding { stage: 0, texts: 4, .. }]), "{:?}", record.events);
+    assert_eq!(record.calls[0].stage, 1);
 }
 
 /// Two sources with one passage each in common words; keeps what was wanted of it.
