@@ -300,13 +300,20 @@ impl Story {
         self.finish_with_marks().0
     }
 
-    /// The text, without white space at its ends, and its marks.
-    pub(super) fn finish_with_marks(mut self) -> (String, Marks) {
+    /// Ends what is open but tables: of a part of the text that broke off.
+    pub(super) fn end_part(&mut self) {
         while !self.boxes.is_empty() {
             self.close_box();
         }
         self.text.paragraphs = 0;
         self.text.end();
+        self.text.cells = 0;
+        self.text.flow.widen(Gap::Paragraph);
+    }
+
+    /// The text, without white space at its ends, and its marks.
+    pub(super) fn finish_with_marks(mut self) -> (String, Marks) {
+        self.end_part();
         let text = self.text.flow.finish();
         let marks = self.tables.finish(&text);
         (text, marks)

@@ -281,6 +281,13 @@ fn a_part_that_cannot_be_read_is_reported_and_the_others_are_read() {
         note.starts_with("word/footnotes.xml is read in part: expected XML in word/footnotes.xml, found "),
         "{note}"
     );
+    // What the broken part left open neither hides the next part nor joins it.
+    let hidden =
+        "<w:footnotes xmlns:w=\"w\"><w:p><w:r><w:t>A note.</w:t></w:r><w:r><w:rPr><w:vanish/></w:rPr></w:oops>";
+    let last = "<w:endnotes xmlns:w=\"w\"><w:p><w:r><w:t>The end.</w:t></w:r></w:p></w:endnotes>";
+    let three = [parts[0], ("word/footnotes.xml", hidden), ("word/endnotes.xml", last)];
+    let documents = one("a.docx", &package(&three)).unwrap();
+    assert_eq!(documents[0].text, "It opened.\n\nA note.\n\nThe end.");
     let mut bytes = package(&parts);
     // A byte of the deflated notes.
     let at = bytes.windows(18).position(|window| window == b"word/footnotes.xml").unwrap() + 40;

@@ -44,8 +44,7 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     let mut reading = Reading { styles: known.styles, ..Reading::default() };
     xml::read("word/document.xml", &body, &mut reading)?;
     for (name, reference, part) in footnotes {
-        // A part that broke off may have ended within an element that is left out.
-        reading.out = 0;
+        reading.start_part();
         match part {
             Some(part) => xml::read_or_note(name, &part, &mut reading, &mut notes),
             None => {
@@ -146,6 +145,13 @@ struct Reading {
 }
 
 impl Reading {
+    /// Ends what a part that broke off left open: it would hide or join the text of the next one.
+    fn start_part(&mut self) {
+        let Self { story, styles, referred, chunks, .. } = std::mem::take(self);
+        *self = Self { story, styles, referred, chunks, ..Self::default() };
+        self.story.end_part();
+    }
+
     fn seen(&self) -> bool {
         self.out == 0 && self.runs.iter().all(|run| run.is_seen())
     }
