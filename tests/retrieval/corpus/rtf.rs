@@ -57,6 +57,8 @@ fn the_code_page_of_the_document_counts_where_fonts_name_none() {
     assert_eq!(text(&format!("{{\\rtf1\\ansi\\ansicpg1251 {most}}}")).unwrap(), most);
     // Letters that stand in for one that was read are counted by byte.
     assert_eq!(text("{\\rtf1\\uc2\\u1052\\'cc\\'eeo{\\uc0\\u1086}st}").unwrap(), "\u{41c}o\u{43e}st");
+    // They end where a group begins or ends.
+    assert_eq!(text("{\\rtf1\\uc2\\u1052 ?{os}t {\\u1086 ?}st}").unwrap(), "\u{41c}ost \u{43e}st");
 }
 
 #[test]

@@ -121,6 +121,8 @@ impl Reading<'_> {
                 }
                 b'{' => {
                     self.decode()?;
+                    // The beginning of a group ends the letters that replace a `\u`, as its end does (RTF 1.9.1).
+                    self.skip = 0;
                     let group = Group { boxed: false, ..*self.group() };
                     self.groups.push(group);
                 }
@@ -146,7 +148,7 @@ impl Reading<'_> {
     /// Ends a group.
     fn close(&mut self) -> Outcome {
         self.decode()?;
-        // The end of a group ends the letters that replace a `\u` (RTF 1.9.1).
+        // As at its beginning.
         self.skip = 0;
         let Some(closed) = self.groups.pop() else { return Ok(()) };
         if closed.boxed {
