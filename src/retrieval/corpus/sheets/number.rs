@@ -16,7 +16,8 @@ impl Format {
         match self.kind {
             Kind::Percent => self.number(value * 100.0, "%"),
             Kind::Duration if value.abs() < LAST => clock((value * 86_400.0).round() as i64),
-            Kind::Time if is_date => clock((serial.fract() * 86_400.0).round() as i64),
+            // Rounding may reach the next day, whose clock begins at zero.
+            Kind::Time if is_date => clock((serial.fract() * 86_400.0).round() as i64 % 86_400),
             Kind::Date if is_date => day(serial),
             // A format with both may show a date alone.
             Kind::DateTime if is_date => {
@@ -92,6 +93,7 @@ mod tests {
             (Kind::DateTime, 45_443.604_166_666_664, "2024-05-31 14:30"),
             (Kind::DateTime, 45_443.0, "2024-05-31"),
             (Kind::Time, 0.75, "18:00"),
+            (Kind::Time, 0.999_999, "00:00"),
             (Kind::Duration, 1.5, "36:00"),
             (Kind::Percent, 0.25, "25%"),
             (Kind::Number, 0.1 + 0.2, "0.3"),
