@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// Version of the readers' output. Raised when the same files and settings give other passages, so that cached
 /// indexes are built again.
-const READERS: u32 = 7;
+const READERS: u32 = 8;
 
 /// Which stage an option of a corpus decides.
 #[derive(Debug, Clone, Copy)]
