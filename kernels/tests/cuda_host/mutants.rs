@@ -48,11 +48,7 @@ const MUTANTS: [(&str, &str, &str); 71] = [
     ("attention.cuh", "values[n][i] = values[n][i] * shrink[i / 2]", "values[n][i] = values[n][i] * shrink[i % 2]"),
     ("attention.cuh", "s.before = before == negative_infinity() ? 0.0f : exp2_fast(before - s.max)", "s.before = 1.0f"),
     ("attention_chunk.cuh", "if (over || visits[i].index / SPAN != span)", "if (over)"),
-    (
-        "attention_chunk.cuh",
-        "page_values + value_offset<DIM>(lane % 16, pair * 2 + lane / 16) * 8",
-        "page_values + value_offset<DIM>(lane % 16, pair * 2) * 8",
-    ),
+    ("attention_chunk.cuh", "pair * 2 + lane / 16;", "pair * 2;"),
     ("attention_chunk.cuh", "return d * 2 + (piece ^ (d >> 2 & 1));", "return d + (piece ^ (d >> 2 & 1));"),
     ("attention.cu", "spans.last - spans.first + 1", "spans.last - spans.first"),
     ("encoder.cu", "first + key < block.end ? score : -INFINITY", "score"),
