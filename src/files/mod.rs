@@ -57,7 +57,7 @@ pub(crate) fn open(path: &Path) -> Result<File> {
 /// Errors of reading.
 pub(crate) fn line(lines: &mut impl BufRead, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    // One byte more, so that a longer line is told from one of exactly the limit.
+    // One byte above the limit is read: if it is there, the line is too long.
     lines.take(limit.saturating_add(1)).read_until(b'\n', &mut bytes)?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }

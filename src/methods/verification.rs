@@ -263,7 +263,7 @@ fn stage(ctx: &mut Ctx<'_>, asks: Vec<Ask>) -> Result<Vec<CallRecord>> {
 
 /// Whether two roles have one model, which may have two names.
 fn same(a: &ModelIdentity, b: &ModelIdentity) -> bool {
-    // A served model has no hash: it is told apart by its name.
+    // A model on a server has no hash, so its name identifies it.
     if a.sha256.is_empty() { a == b } else { a.sha256 == b.sha256 }
 }
 

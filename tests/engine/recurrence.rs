@@ -328,7 +328,8 @@ fn a_request_cancelled_amid_draft_tokens_disturbs_no_other() {
             let (events, inbox) = channel();
             let heard = |tag: usize, request: Request| Request { tag, events: events.clone(), ..request };
             let [beside, behind] = others();
-            // Two run at once. Nobody hears the third one, which runs after `beside`: its text cancels the first one.
+            // Two requests run at once. The third has no listener and starts after `beside` ends: its first text cancels the
+            // first request.
             let unheard = Request { cancel: cancel.clone(), ..greedy(words(5, 20), 9) };
             let all = vec![heard(0, long(&cancel)), heard(1, beside), unheard, heard(2, behind)];
             engine.submit_all(all).unwrap();

@@ -200,7 +200,7 @@ pub fn slices(records: &[Record]) -> Vec<String> {
 /// two methods may be given different ones.
 #[must_use]
 pub fn content(question: &Question) -> [u8; 32] {
-    // Every field is named, so that a new one does not compile until it is said whether it is content.
+    // All fields are named here. A new field does not compile until somebody decides whether it is content.
     let Question { id, text, documents, gold, options, claims, responses, slices: _ } = question;
     let given: Vec<&Document> = documents.iter().filter(|document| document.origin.is_none()).collect();
     let text = serde_json::json!([id, text, given, gold, options, claims, responses]).to_string();

@@ -69,7 +69,7 @@ pub(super) fn served(client: &Client, stage: &Stage, named: bool) -> Result<Vec<
         let mut response = client.get(&stage.agent, "models", left)?;
         // Another kind of server sends something else, and will again.
         let never = |fault| Fault { again: Again::Never, ..fault };
-        // One byte more, so that a longer list is told from one of exactly the limit.
+        // One byte above the limit is read: if it is there, the list is too long.
         let bytes = read_start(response.body_mut().as_reader(), MAX_LIST + 1)?;
         if bytes.len() as u64 > MAX_LIST {
             return Err(never(Fault::broken(format!("the reply is longer than {MAX_LIST} bytes"))));

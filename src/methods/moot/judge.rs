@@ -63,7 +63,7 @@ pub(super) fn all(
         .collect();
     let preference = |a: usize, b: usize| {
         let (one, other) = (for_first.get(&(a, b))?, for_first.get(&(b, a))?);
-        // Over both orders, what the judge gives to the letter A whatever stands there cancels out.
+        // The mean over both orders removes the judge's preference for the letter A.
         Some(((one - other) / 2.0).clamp(-MOST, MOST))
     };
     let against = |one: usize, other: usize| {
