@@ -8,7 +8,7 @@
 //! AMX would take as zero.
 
 use super::blocks::{FORMATS, Format, LANES, by_format};
-use super::lanes::Lanes;
+use super::lanes::{Ints, Lanes, Part};
 use super::linear::PANEL;
 use super::quantise::CHUNK;
 use super::unpack::{Widened, Widening};
@@ -230,20 +230,7 @@ pub(super) unsafe fn run<L: Lanes, const ROWS: usize>(
     rows: Range<usize>,
     sums: *mut SumTile,
 ) {
-    // SAFETY: the caller's.
-    unsafe { by_format!(call.format, run_format::<L, ROWS>(call, panels, rows, sums)) }
-}
-
-/// As [`run`], for `FORMATS[FORMAT]`.
-#[inline(always)]
-unsafe fn run_format<L: Lanes, const ROWS: usize, const FORMAT: usize>(
-    call: &TileCall<'_>,
-    panels: Range<usize>,
-    rows: Range<usize>,
-    sums: *mut SumTile,
-) {
-    let format = const { FORMATS[FORMAT].1 };
-    let (inputs, bytes) = (call.x.inputs, format.panel_bytes(call.x.inputs));
+    let (inputs, index, bytes) = (call.x.inputs, call.format.index(), call.format.panel_bytes(call.x.inputs));
     let (count, mut widened) = (rows.len().div_ceil(TILE_ROWS), Widened::new());
     for (number, panel) in panels.enumerate() {
         let stored = &call.packed[panel * bytes..][..bytes];
@@ -251,10 +238,7 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const FORMAT: usize>(
             let chunk = from..inputs.min(from + CHUNK);
             // SAFETY: the caller's.
             unsafe {
-                let mut widening = Widening::<L, false>::new(format, stored, chunk.clone(), widened.as_mut_ptr());
-                for part in 0..widening.parts() {
-                    widening.part(part);
-                }
+                by_format!(index, widen::<L>(stored, chunk.clone(), &mut widened));
                 for tile in 0..count {
                     let x = call.x.tile(rows.start + tile * TILE_ROWS, from).cast::<u16>();
                     for half in 0..2 {
@@ -266,6 +250,36 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const FORMAT: usize>(
                         }
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Unpacks a chunk of a panel of `FORMATS[FORMAT]`.
+///
+/// # Safety
+/// The instructions of `L` exist; the panel is whole and has these inputs.
+#[inline(always)]
+unsafe fn widen<L: Lanes, const FORMAT: usize>(panel: &[u8], chunk: Range<usize>, to: &mut Widened) {
+    // SAFETY: the caller's.
+    unsafe { L::Ints::apart(WidenOf::<FORMAT> { panel, chunk, to }) }
+}
+
+struct WidenOf<'a, const FORMAT: usize> {
+    panel: &'a [u8],
+    chunk: Range<usize>,
+    to: &'a mut Widened,
+}
+
+impl<const FORMAT: usize> Part for WidenOf<'_, FORMAT> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        let Self { panel, chunk, to } = self;
+        // SAFETY: the caller's.
+        unsafe {
+            let mut widening = Widening::<L, false>::new(const { FORMATS[FORMAT].1 }, panel, chunk, to.as_mut_ptr());
+            for part in 0..widening.parts() {
+                widening.part(part);
             }
         }
     }

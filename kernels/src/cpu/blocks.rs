@@ -156,28 +156,55 @@ pub(super) const FORMATS: [(BlockType, Format); 12] = [
     ),
 ];
 
-/// Calls `$run` with the index of `$format` in [`FORMATS`] as its last constant.
+/// Calls `$run` with `$index`, that of a format in [`FORMATS`], as its last constant.
 macro_rules! by_format {
-    ($format:expr, $run:ident::<$($given:ident),*>($($argument:expr),*)) => {
-        match $crate::cpu::blocks::FORMATS.iter().position(|(_, format)| *format == $format) {
-            Some(0) => $run::<$($given,)* 0>($($argument),*),
-            Some(1) => $run::<$($given,)* 1>($($argument),*),
-            Some(2) => $run::<$($given,)* 2>($($argument),*),
-            Some(3) => $run::<$($given,)* 3>($($argument),*),
-            Some(4) => $run::<$($given,)* 4>($($argument),*),
-            Some(5) => $run::<$($given,)* 5>($($argument),*),
-            Some(6) => $run::<$($given,)* 6>($($argument),*),
-            Some(7) => $run::<$($given,)* 7>($($argument),*),
-            Some(8) => $run::<$($given,)* 8>($($argument),*),
-            Some(9) => $run::<$($given,)* 9>($($argument),*),
-            Some(10) => $run::<$($given,)* 10>($($argument),*),
+    ($index:expr, $run:ident::<$($given:tt),*>($($argument:expr),*)) => {
+        match $index {
+            0 => $run::<$($given,)* 0>($($argument),*),
+            1 => $run::<$($given,)* 1>($($argument),*),
+            2 => $run::<$($given,)* 2>($($argument),*),
+            3 => $run::<$($given,)* 3>($($argument),*),
+            4 => $run::<$($given,)* 4>($($argument),*),
+            5 => $run::<$($given,)* 5>($($argument),*),
+            6 => $run::<$($given,)* 6>($($argument),*),
+            7 => $run::<$($given,)* 7>($($argument),*),
+            8 => $run::<$($given,)* 8>($($argument),*),
+            9 => $run::<$($given,)* 9>($($argument),*),
+            10 => $run::<$($given,)* 10>($($argument),*),
             _ => $run::<$($given,)* 11>($($argument),*),
         }
     };
 }
 pub(super) use by_format;
 
-const _: () = assert!(FORMATS.len() == 12, "by_format has an arm for each");
+/// Calls `$run` with `$index`, one that [`Format::multiplied_as`] gives, as its last constant: `by_format` with half of its
+/// arms, since a kernel's compile time is that of its arms.
+macro_rules! by_products {
+    ($index:expr, $run:ident::<$($given:tt),*>($($argument:expr),*)) => {
+        match $index {
+            2 => $run::<$($given,)* 2>($($argument),*),
+            4 => $run::<$($given,)* 4>($($argument),*),
+            5 => $run::<$($given,)* 5>($($argument),*),
+            7 => $run::<$($given,)* 7>($($argument),*),
+            8 => $run::<$($given,)* 8>($($argument),*),
+            _ => $run::<$($given,)* 9>($($argument),*),
+        }
+    };
+}
+pub(super) use by_products;
+
+const _: () = {
+    assert!(FORMATS.len() == 12, "by_format has an arm for each");
+    let mut at = 0;
+    while at < FORMATS.len() {
+        let (own, other) = (FORMATS[at].1, FORMATS[FORMATS[at].1.multiplied_as()].1);
+        let ((code, eight), (other_code, other_eight)) = (own.largest_code(), other.largest_code());
+        assert!(own.step == other.step && own.has_min == other.has_min && eight == other_eight);
+        assert!((own.zero == 0) == (other.zero == 0), "both subtract a zero, or neither does");
+        assert!(own.zero <= other.zero && code <= other_code, "sums that hold the other's products hold these");
+        at += 1;
+    }
+};
 
 impl Format {
     const fn plain(width: Width, zero: i32, has_min: bool) -> Self {
@@ -214,6 +241,24 @@ impl Format {
     pub(crate) fn of(of: impl Into<BlockType>) -> Option<Self> {
         let dtype = of.into();
         FORMATS.iter().find(|(named, _)| *named == dtype).map(|(_, format)| *format)
+    }
+
+    /// The index in [`FORMATS`].
+    pub(super) fn index(self) -> usize {
+        FORMATS.iter().position(|(_, format)| *format == self).expect("every format is in the table")
+    }
+
+    /// The index in [`FORMATS`] of the type whose code multiplies unpacked codes of this one too. The two differ in how codes
+    /// are packed, and in the zero.
+    pub(super) const fn multiplied_as(self) -> usize {
+        match (self.step, self.has_min, self.width) {
+            (16, true, _) => 5,
+            (16, false, _) => 9,
+            (_, true, Width::Four) => 7,
+            (_, true, _) => 8,
+            (_, false, _) if self.largest_code().1 => 4,
+            (_, false, _) => 2,
+        }
     }
 
     /// Inputs that share a `d`.

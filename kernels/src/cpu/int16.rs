@@ -113,11 +113,7 @@ pub(super) unsafe fn run<L: Lanes, const ROWS: usize>(call: &Int16Call<'_>, pane
                 tile::<L, ROWS>(call, stored, panel, row);
                 row += ROWS;
             }
-            if ROWS > 4 && row + 4 <= rows.end {
-                tile::<L, 4>(call, stored, panel, row);
-                row += 4;
-            }
-            if ROWS > 4 && row + 4 <= rows.end {
+            while ROWS > 4 && row + 4 <= rows.end {
                 tile::<L, 4>(call, stored, panel, row);
                 row += 4;
             }
@@ -135,12 +131,11 @@ unsafe fn tile<L: Lanes, const ROWS: usize>(call: &Int16Call<'_>, stored: &[u8],
     // SAFETY: the caller's; a narrow last panel goes through a buffer of full width.
     unsafe {
         let out = call.out.add(row * call.outputs + panel * PANEL);
-        if columns == PANEL {
-            return multiply::<L, ROWS>(call.x, stored, row, out, call.outputs);
-        }
         let mut buffer = [[0.0_f32; PANEL]; ROWS];
-        multiply::<L, ROWS>(call.x, stored, row, buffer.as_mut_ptr().cast(), PANEL);
-        for (r, line) in buffer.iter().enumerate() {
+        let narrow = columns < PANEL;
+        let (to, stride) = if narrow { (buffer.as_mut_ptr().cast(), PANEL) } else { (out, call.outputs) };
+        multiply::<L, ROWS>(call.x, stored, row, to, stride);
+        for (r, line) in buffer.iter().enumerate().filter(|_| narrow) {
             std::ptr::copy_nonoverlapping(line.as_ptr(), out.add(r * call.outputs), columns);
         }
     }

@@ -177,8 +177,6 @@ const AVX2_TILES: Tiles = Tiles {
     delta_blocks: 1,
 };
 #[cfg(target_arch = "x86_64")]
-const AVX_VNNI_TILES: Tiles = Tiles { int8: [6, 1], few: 3, ..AVX2_TILES };
-#[cfg(target_arch = "x86_64")]
 const AVX512_TILES: Tiles = Tiles {
     rows: 12,
     int8: [6, 2],
@@ -199,8 +197,6 @@ kernels!(table! portable "portable", lanes::Portable, PORTABLE_TILES, []);
 kernels!(table! plain "plain", lanes::Portable, PORTABLE_TILES, []);
 #[cfg(target_arch = "x86_64")]
 kernels!(table! avx2 "avx2", lanes::Avx2, AVX2_TILES, ["avx2,fma,f16c"]);
-#[cfg(target_arch = "x86_64")]
-kernels!(table! avx_vnni "avx-vnni", lanes::AvxVnni, AVX_VNNI_TILES, ["avx2,fma,f16c,avxvnni"]);
 #[cfg(target_arch = "aarch64")]
 kernels!(table! neon "neon", lanes::Neon, NEON_TILES, ["neon,dotprod"]);
 #[cfg(target_arch = "x86_64")]
@@ -214,7 +210,7 @@ static PLAIN: Table = plain::TABLE;
 #[cfg(target_arch = "x86_64")]
 static AVX2: Table = avx2::TABLE;
 #[cfg(target_arch = "x86_64")]
-static AVX_VNNI: Table = avx_vnni::TABLE;
+static AVX_VNNI: Table = with_vnni::TABLE;
 #[cfg(target_arch = "aarch64")]
 static NEON: Table = neon::TABLE;
 #[cfg(target_arch = "x86_64")]
@@ -222,6 +218,36 @@ static AVX512: Table = avx512::TABLE;
 /// AVX-512's, with products of int8 and of bf16, and attention of bf16, by tiles.
 #[cfg(target_arch = "x86_64")]
 pub(super) static AMX: Table = with_tiles::TABLE;
+
+/// AVX2's table with the products of integers that AVX-VNNI has: all other kernels are the same code.
+#[cfg(target_arch = "x86_64")]
+mod with_vnni {
+    use super::*;
+
+    // A product takes fewer registers than AVX2's.
+    const ROWS: usize = 6;
+    const FEW: usize = 3;
+
+    #[target_feature(enable = "avx2,fma,f16c,avxvnni")]
+    unsafe fn block_linear(call: &BlockCall<'_>, panels: Range<usize>, rows: Range<usize>) {
+        // SAFETY: a `Table` is only reachable through `tables`, which checked the features; the rest is the caller's.
+        unsafe { block_linear::run::<lanes::AvxVnni, ROWS, 1, FEW>(call, panels, rows) }
+    }
+
+    #[target_feature(enable = "avx2,fma,f16c,avxvnni")]
+    unsafe fn linear_i16(call: &Int16Call<'_>, panels: Range<usize>, rows: Range<usize>) {
+        // SAFETY: as above.
+        unsafe { int16::run::<lanes::AvxVnni, { AVX2_TILES.rows }>(call, panels, rows) }
+    }
+
+    #[target_feature(enable = "avx2,fma,f16c,avxvnni")]
+    unsafe fn multiply_i8(rounds: usize) -> f32 {
+        // SAFETY: as above.
+        unsafe { limits::multiply_i8::<lanes::AvxVnni, { AVX2_TILES.sums }>(rounds) }
+    }
+
+    pub(super) const TABLE: Table = Table { name: "avx-vnni", block_linear, linear_i16, multiply_i8, ..avx2::TABLE };
+}
 
 #[cfg(target_arch = "x86_64")]
 mod with_tiles {

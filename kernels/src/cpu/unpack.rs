@@ -1,7 +1,7 @@
 //! Unpacks the codes and scales of a few hundred inputs of a panel, once for all rows that are multiplied by them.
 
-use super::blocks::{Format, LANES, Scales, Width};
-use super::lanes::{Bytes, Lanes, bias_of};
+use super::blocks::{FORMATS, Format, LANES, Scales, Width};
+use super::lanes::{Bytes, Ints, Lanes, Part, bias_of};
 use super::quantise::CHUNK;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -67,6 +67,34 @@ pub(super) unsafe fn unpack<L: Lanes, const SIGNED: bool>(
                 }
             }
         }
+    }
+}
+
+/// As [`unpack`], of `FORMATS[FORMAT]`.
+///
+/// # Safety
+/// As [`unpack`].
+#[inline(always)]
+pub(super) unsafe fn unpack_format<L: Lanes, const SIGNED: bool, const FORMAT: usize>(
+    panel: &[u8],
+    inputs: Range<usize>,
+    scratch: *mut Scratch,
+) {
+    // SAFETY: the caller's.
+    unsafe { L::Ints::apart(UnpackOf::<SIGNED, FORMAT> { panel, inputs, scratch }) }
+}
+
+struct UnpackOf<'a, const SIGNED: bool, const FORMAT: usize> {
+    panel: &'a [u8],
+    inputs: Range<usize>,
+    scratch: *mut Scratch,
+}
+
+impl<const SIGNED: bool, const FORMAT: usize> Part for UnpackOf<'_, SIGNED, FORMAT> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        // SAFETY: the caller's.
+        unsafe { unpack::<L, SIGNED>(const { FORMATS[FORMAT].1 }, self.panel, self.inputs, self.scratch) }
     }
 }
 

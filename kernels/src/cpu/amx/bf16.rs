@@ -10,7 +10,7 @@
 use super::tiles::{Shapes, Tiles};
 use crate::cpu::bf16::{SumTile, TILE_ROWS, TileCall};
 use crate::cpu::blocks::{FORMATS, Format, by_format};
-use crate::cpu::lanes::Lanes;
+use crate::cpu::lanes::{Ints, Lanes, Part};
 use crate::cpu::quantise::CHUNK;
 use crate::cpu::unpack::{Widened, Widening};
 use std::ops::Range;
@@ -34,47 +34,61 @@ pub(in crate::cpu) unsafe fn run<L: Lanes, T: Tiles>(
     sums: *mut SumTile,
 ) {
     // SAFETY: the caller's.
-    unsafe { by_format!(call.format, run_format::<L, T>(tiles, call, panels, rows, sums)) }
+    unsafe { by_format!(call.format.index(), run_format::<L, T>(Run { tiles, call, panels, rows, sums })) }
 }
 
 /// As [`run`], for `FORMATS[FORMAT]`.
 #[inline(always)]
-unsafe fn run_format<L: Lanes, T: Tiles, const FORMAT: usize>(
-    tiles: &mut T,
-    call: &TileCall<'_>,
+unsafe fn run_format<L: Lanes, T: Tiles, const FORMAT: usize>(run: Run<'_, T>) {
+    // SAFETY: the caller's.
+    unsafe { L::Ints::apart(RunOf::<T, FORMAT>(run)) }
+}
+
+/// The operands of [`run`].
+struct Run<'a, T> {
+    tiles: &'a mut T,
+    call: &'a TileCall<'a>,
     panels: Range<usize>,
     rows: Range<usize>,
     sums: *mut SumTile,
-) {
-    let format = const { FORMATS[FORMAT].1 };
-    let inputs = call.x.inputs;
-    let mut widened = [Widened::new(), Widened::new()];
-    let [now, next] = &mut widened;
-    let (mut now, mut next) = (now, next);
-    let tasks = panels.len() * inputs.div_ceil(CHUNK);
-    // SAFETY: the caller's; between `configure` and `release` only the products use tiles.
-    unsafe {
-        tiles.configure(&SHAPES);
-        let mut first = widening::<L>(call, format, &panels, 0, now);
-        for part in 0..first.parts() {
-            first.part(part);
+}
+
+struct RunOf<'a, T, const FORMAT: usize>(Run<'a, T>);
+
+impl<T: Tiles, const FORMAT: usize> Part for RunOf<'_, T, FORMAT> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        let Run { tiles, call, panels, rows, sums } = self.0;
+        let format = const { FORMATS[FORMAT].1 };
+        let inputs = call.x.inputs;
+        let mut widened = [Widened::new(), Widened::new()];
+        let [now, next] = &mut widened;
+        let (mut now, mut next) = (now, next);
+        let tasks = panels.len() * inputs.div_ceil(CHUNK);
+        // SAFETY: the caller's; between `configure` and `release` only the products use tiles.
+        unsafe {
+            tiles.configure(&SHAPES);
+            let mut first = widening::<L>(call, format, &panels, 0, now);
+            for part in 0..first.parts() {
+                first.part(part);
+            }
+            for number in 0..tasks {
+                let from = number / panels.len() * CHUNK;
+                let task = Task {
+                    x: call.x.tile(rows.start, from),
+                    weights: now.as_ptr(),
+                    sums: sums.add(number % panels.len() * rows.len().div_ceil(TILE_ROWS) * 2).cast(),
+                    first: from == 0,
+                    steps: CHUNK.min(inputs - from) / 32,
+                    rows: rows.len(),
+                };
+                let mut ahead =
+                    if number + 1 < tasks { Some(widening(call, format, &panels, number + 1, next)) } else { None };
+                multiply::<L, T>(tiles, &task, ahead.as_mut());
+                std::mem::swap(&mut now, &mut next);
+            }
+            tiles.release();
         }
-        for number in 0..tasks {
-            let from = number / panels.len() * CHUNK;
-            let task = Task {
-                x: call.x.tile(rows.start, from),
-                weights: now.as_ptr(),
-                sums: sums.add(number % panels.len() * rows.len().div_ceil(TILE_ROWS) * 2).cast(),
-                first: from == 0,
-                steps: CHUNK.min(inputs - from) / 32,
-                rows: rows.len(),
-            };
-            let mut ahead =
-                if number + 1 < tasks { Some(widening(call, format, &panels, number + 1, next)) } else { None };
-            multiply::<L, T>(tiles, &task, ahead.as_mut());
-            std::mem::swap(&mut now, &mut next);
-        }
-        tiles.release();
     }
 }
 

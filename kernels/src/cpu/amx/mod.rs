@@ -48,10 +48,10 @@ mod window;
 
 use super::block_linear::BlockCall;
 use super::block_linear::recipe;
-use super::blocks::{FORMATS, LANES, by_format};
-use super::lanes::{Ints, Lanes, OFFSET};
+use super::blocks::{FORMATS, LANES, by_format, by_products};
+use super::lanes::{Ints, Lanes, OFFSET, Part};
 use super::quantise::{BLOCK, CHUNK};
-use super::unpack;
+use super::unpack::{scratch, unpack_format};
 use partial::Partial;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -92,26 +92,14 @@ pub(super) unsafe fn run<L: Lanes, T: Tiles>(
     panels: Range<usize>,
     rows: Range<usize>,
 ) {
-    // SAFETY: the caller's.
-    unsafe { by_format!(call.format, run_format::<L, T>(tiles, call, panels, rows)) }
-}
-
-/// As [`run`], for `FORMATS[FORMAT]`.
-#[inline(always)]
-unsafe fn run_format<L: Lanes, T: Tiles, const FORMAT: usize>(
-    tiles: &mut T,
-    call: &BlockCall<'_>,
-    panels: Range<usize>,
-    rows: Range<usize>,
-) {
-    let format = const { FORMATS[FORMAT].1 };
-    let (inputs, bytes) = (call.x.inputs, format.panel_bytes(call.x.inputs));
-    let mut scratch = [const { unpack::scratch() }; PANELS];
+    let (format, inputs) = (call.format, call.x.inputs);
+    let (bytes, index, products) = (format.panel_bytes(inputs), format.index(), format.multiplied_as());
+    let mut scratch = [const { scratch() }; PANELS];
     let mut slots = Slots([const { MaybeUninit::uninit() }; PRODUCTS]);
     let mut partial = Partial::new();
     // SAFETY: the caller's; between `configure` and `release` only the products use tiles.
     unsafe {
-        tiles.configure(&const { shapes(FORMATS[FORMAT].1.step) });
+        tiles.configure(if format.step == BLOCK { const { &shapes(BLOCK) } } else { const { &shapes(BLOCK / 2) } });
         for first in rows.clone().step_by(partial::ROWS) {
             let rows = first..rows.end.min(first + partial::ROWS);
             for panel in panels.clone().step_by(PANELS) {
@@ -120,10 +108,13 @@ unsafe fn run_format<L: Lanes, T: Tiles, const FORMAT: usize>(
                     let chunk = from..inputs.min(from + INPUTS);
                     for (panel, scratch) in together.clone().zip(&mut scratch) {
                         let stored = &call.packed[panel * bytes..][..bytes];
-                        unpack::unpack::<L, true>(format, stored, chunk.clone(), scratch.as_mut_ptr());
+                        by_format!(index, unpack_format::<L, true>(stored, chunk.clone(), scratch.as_mut_ptr()));
                     }
                     let task = ChunkTask::new(call, scratch.as_ptr().cast(), together.clone(), chunk, &rows);
-                    multiply::<L, T, FORMAT>(tiles, &task, &mut slots, &mut partial);
+                    by_products!(
+                        products,
+                        multiply::<L, T>(Products { tiles, task: &task, slots: &mut slots, partial: &mut partial })
+                    );
                 }
             }
         }
@@ -131,42 +122,56 @@ unsafe fn run_format<L: Lanes, T: Tiles, const FORMAT: usize>(
     }
 }
 
-/// A chunk of some panels for all rows of the task.
+/// A chunk of some panels for all rows of the task; `FORMAT` is that of `multiplied_as`.
 #[inline(always)]
-unsafe fn multiply<L: Lanes, T: Tiles, const FORMAT: usize>(
-    tiles: &mut T,
-    task: &ChunkTask<'_>,
-    slots: &mut Slots,
-    partial: &mut Partial,
-) {
-    let step = const { FORMATS[FORMAT].1.step };
-    let mut now = Segment { row: 0, input: 0, half: 0 };
-    // SAFETY: the caller's; `scale_sums` reads the slots of this segment before the next one's products are stored there.
-    unsafe {
-        for product in 0..PRODUCTS {
-            issue::<T, FORMAT>(tiles, task, now, product, slots);
-        }
-        while now.row < task.rows.len() {
-            let next = now.next(PRODUCTS * step, task);
-            let mut sums = if task.from + now.input == 0 { [L::splat(0.0); ROWS] } else { partial.load(now) };
-            if task.from == 0 {
-                // Each segment of the first chunk prefetches its share of the rows; the last chunk writes them.
-                let first = now.input * ROWS / INPUTS;
-                Window::of(task, now).prefetch::<L>(first..first + PRODUCTS * step * ROWS / INPUTS);
+unsafe fn multiply<L: Lanes, T: Tiles, const FORMAT: usize>(products: Products<'_, T>) {
+    // SAFETY: the caller's.
+    unsafe { L::Ints::apart(ProductsOf::<T, FORMAT>(products)) }
+}
+
+/// The operands of [`multiply`].
+struct Products<'a, T> {
+    tiles: &'a mut T,
+    task: &'a ChunkTask<'a>,
+    slots: &'a mut Slots,
+    partial: &'a mut Partial,
+}
+
+struct ProductsOf<'a, T, const FORMAT: usize>(Products<'a, T>);
+
+impl<T: Tiles, const FORMAT: usize> Part for ProductsOf<'_, T, FORMAT> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        let Products { tiles, task, slots, partial } = self.0;
+        let step = const { FORMATS[FORMAT].1.step };
+        let mut now = Segment { row: 0, input: 0, half: 0 };
+        // SAFETY: the caller's; `scale_sums` reads the slots of this segment before the next one's products are stored there.
+        unsafe {
+            for product in 0..PRODUCTS {
+                issue::<T, FORMAT>(tiles, task, now, product, slots);
             }
-            // Unrolled by hand, so that tile numbers are constants.
-            stage::<L, T, FORMAT, 0>(tiles, task, (now, next), slots, &mut sums);
-            stage::<L, T, FORMAT, 1>(tiles, task, (now, next), slots, &mut sums);
-            if PRODUCTS * step / BLOCK == 4 {
-                stage::<L, T, FORMAT, 2>(tiles, task, (now, next), slots, &mut sums);
-                stage::<L, T, FORMAT, 3>(tiles, task, (now, next), slots, &mut sums);
+            while now.row < task.rows.len() {
+                let next = now.next(PRODUCTS * step, task);
+                let mut sums = if task.from + now.input == 0 { [L::splat(0.0); ROWS] } else { partial.load(now) };
+                if task.from == 0 {
+                    // Each segment of the first chunk prefetches its share of the rows; the last chunk writes them.
+                    let first = now.input * ROWS / INPUTS;
+                    Window::of(task, now).prefetch::<L>(first..first + PRODUCTS * step * ROWS / INPUTS);
+                }
+                // Unrolled by hand, so that tile numbers are constants.
+                stage::<L, T, FORMAT, 0>(tiles, task, (now, next), slots, &mut sums);
+                stage::<L, T, FORMAT, 1>(tiles, task, (now, next), slots, &mut sums);
+                if PRODUCTS * step / BLOCK == 4 {
+                    stage::<L, T, FORMAT, 2>(tiles, task, (now, next), slots, &mut sums);
+                    stage::<L, T, FORMAT, 3>(tiles, task, (now, next), slots, &mut sums);
+                }
+                if task.from + now.input + PRODUCTS * step < task.call.x.inputs {
+                    partial.store(now, sums);
+                } else {
+                    Window::of(task, now).store(sums);
+                }
+                now = next;
             }
-            if task.from + now.input + PRODUCTS * step < task.call.x.inputs {
-                partial.store(now, sums);
-            } else {
-                Window::of(task, now).store(sums);
-            }
-            now = next;
         }
     }
 }

@@ -43,5 +43,9 @@ pub(super) struct ChunkTask<'a> {
     pub(super) len: usize,
     pub(super) out: *mut f32,
     pub(super) stride: usize,
+    /// First of the rows.
     pub(super) row: usize,
+    pub(super) rows: usize,
+    /// Of the panel.
+    pub(super) columns: usize,
 }

@@ -2,9 +2,9 @@
 
 use super::call::BlockCall;
 use super::recipe::{self, BlockInputs};
-use super::step::{groups_of, multiply_codes, products, sum_of_step, zero_of};
+use super::step::{begins_with_zero, groups_of, multiply_codes, products, sum_of_step};
 use crate::cpu::blocks::{FORMATS, Format, LANES};
-use crate::cpu::lanes::{Ints, Lanes};
+use crate::cpu::lanes::{Ints, Lanes, Part};
 use crate::cpu::linear::PANEL;
 use crate::cpu::quantise::{BLOCK, CHUNK, Int8};
 use crate::cpu::unpack::Stored;
@@ -14,34 +14,49 @@ use std::ops::Range;
 /// Rows of a panel that are one or two passes of [`multiply_in_registers`] or [`multiply_by_groups`]: codes are unpacked
 /// once a pass, and stay in L1.
 #[inline(always)]
-pub(super) unsafe fn few<L: Lanes, const AT_ONCE: usize, const FORMAT: usize>(
-    call: &BlockCall<'_>,
-    panel: &[u8],
-    number: usize,
-    columns: usize,
-    rows: Range<usize>,
-) {
-    let most = rows.len().div_ceil(rows.len().div_ceil(AT_ONCE));
-    for row in rows.clone().step_by(most) {
-        let many = most.min(rows.end - row);
-        // SAFETY: the caller's; a narrow last panel goes through a buffer of full width.
-        unsafe {
-            let out = call.out(row, number);
-            let mut buffer = [[0.0_f32; PANEL]; AT_ONCE];
-            let narrow = columns < PANEL;
-            let (to, stride) = if narrow { (buffer.as_mut_ptr().cast(), PANEL) } else { (out, call.outputs) };
-            match many {
-                8 if const { AT_ONCE >= 8 } => multiply_by_groups::<L, 8, FORMAT>(call, panel, row, to, stride),
-                7 if const { AT_ONCE >= 7 } => multiply_by_groups::<L, 7, FORMAT>(call, panel, row, to, stride),
-                6 if const { AT_ONCE >= 6 } => multiply_by_groups::<L, 6, FORMAT>(call, panel, row, to, stride),
-                5 if const { AT_ONCE >= 5 } => multiply_by_groups::<L, 5, FORMAT>(call, panel, row, to, stride),
-                4 if const { AT_ONCE >= 4 } => multiply_in_registers::<L, 4, FORMAT>(call, panel, row, to, stride),
-                3 if const { AT_ONCE >= 3 } => multiply_in_registers::<L, 3, FORMAT>(call, panel, row, to, stride),
-                2 => multiply_in_registers::<L, 2, FORMAT>(call, panel, row, to, stride),
-                _ => multiply_in_registers::<L, 1, FORMAT>(call, panel, row, to, stride),
-            }
-            for (r, line) in buffer[..many].iter().enumerate().filter(|_| narrow) {
-                std::ptr::copy_nonoverlapping(line.as_ptr(), out.add(r * call.outputs), columns);
+pub(super) unsafe fn few<L: Lanes, const AT_ONCE: usize, const FORMAT: usize>(few: Few<'_>) {
+    // SAFETY: the caller's.
+    unsafe { L::Ints::apart(FewOf::<AT_ONCE, FORMAT>(few)) }
+}
+
+/// The operands of [`few`].
+pub(super) struct Few<'a> {
+    pub(super) call: &'a BlockCall<'a>,
+    pub(super) panel: &'a [u8],
+    /// The panel's index.
+    pub(super) number: usize,
+    pub(super) columns: usize,
+    pub(super) rows: Range<usize>,
+}
+
+struct FewOf<'a, const AT_ONCE: usize, const FORMAT: usize>(Few<'a>);
+
+impl<const AT_ONCE: usize, const FORMAT: usize> Part for FewOf<'_, AT_ONCE, FORMAT> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        let Few { call, panel, number, columns, rows } = self.0;
+        let most = rows.len().div_ceil(rows.len().div_ceil(AT_ONCE));
+        for row in rows.clone().step_by(most) {
+            let many = most.min(rows.end - row);
+            // SAFETY: the caller's; a narrow last panel goes through a buffer of full width.
+            unsafe {
+                let out = call.out(row, number);
+                let mut buffer = [[0.0_f32; PANEL]; AT_ONCE];
+                let narrow = columns < PANEL;
+                let (to, stride) = if narrow { (buffer.as_mut_ptr().cast(), PANEL) } else { (out, call.outputs) };
+                match many {
+                    8 if const { AT_ONCE >= 8 } => multiply_by_groups::<L, 8, FORMAT>(call, panel, row, to, stride),
+                    7 if const { AT_ONCE >= 7 } => multiply_by_groups::<L, 7, FORMAT>(call, panel, row, to, stride),
+                    6 if const { AT_ONCE >= 6 } => multiply_by_groups::<L, 6, FORMAT>(call, panel, row, to, stride),
+                    5 if const { AT_ONCE >= 5 } => multiply_by_groups::<L, 5, FORMAT>(call, panel, row, to, stride),
+                    4 if const { AT_ONCE >= 4 } => multiply_in_registers::<L, 4, FORMAT>(call, panel, row, to, stride),
+                    3 if const { AT_ONCE >= 3 } => multiply_in_registers::<L, 3, FORMAT>(call, panel, row, to, stride),
+                    2 => multiply_in_registers::<L, 2, FORMAT>(call, panel, row, to, stride),
+                    _ => multiply_in_registers::<L, 1, FORMAT>(call, panel, row, to, stride),
+                }
+                for (r, line) in buffer[..many].iter().enumerate().filter(|_| narrow) {
+                    std::ptr::copy_nonoverlapping(line.as_ptr(), out.add(r * call.outputs), columns);
+                }
             }
         }
     }
@@ -127,14 +142,14 @@ unsafe fn add_step<L: Lanes, const ROWS: usize, const FORMAT: usize, const STEP:
     halves: [Stored<L>; 2],
     x: Activations,
 ) {
-    let per_step = const { FORMATS[FORMAT].1.step };
+    let Format { zero, step: per_step, .. } = const { FORMATS[FORMAT].1 };
     // SAFETY: the caller's.
     unsafe {
         let mut dots = [[L::Ints::splat(0); ROWS]; 2];
-        if zero_of::<L, FORMAT>() != 0 {
+        if const { begins_with_zero::<L, FORMAT>() } {
             let [first, second] = &mut dots;
             for (r, (first, second)) in first.iter_mut().zip(second).enumerate() {
-                let zero = L::Ints::splat(zero_of::<L, FORMAT>() * sum_of_step(x.block.sums, r, STEP, per_step));
+                let zero = L::Ints::splat(-zero * sum_of_step(x.block.sums, r, STEP, per_step));
                 (*first, *second) = (zero, zero);
             }
         }
@@ -218,16 +233,16 @@ unsafe fn product<L: Lanes, const FORMAT: usize>(dot: L::Ints, codes: L::Bytes, 
 /// `Σ (code - zero) * x` over a step's inputs, of one row and half a panel.
 #[inline(always)]
 unsafe fn dot_of<L: Lanes, const FORMAT: usize>(codes: &[L::Bytes], x: Activations, r: usize, step: usize) -> L::Ints {
-    let per_step = const { FORMATS[FORMAT].1.step };
+    let Format { zero, step: per_step, .. } = const { FORMATS[FORMAT].1 };
     // SAFETY: the caller's.
     unsafe {
-        let mut dot = match zero_of::<L, FORMAT>() {
-            0 => L::Ints::splat(0),
-            zero => L::Ints::splat(zero * sum_of_step(x.block.sums, r, step, per_step)),
-        };
+        let mut dot = L::Ints::splat(0);
+        if const { begins_with_zero::<L, FORMAT>() } {
+            dot = L::Ints::splat(-zero * sum_of_step(x.block.sums, r, step, per_step));
+        }
         let groups = const { groups_of(FORMATS[FORMAT].1, L::Ints::NARROW) };
         for (run, codes) in codes.chunks_exact(groups).enumerate() {
-            let mut sums = products::<L, FORMAT>(dot, x.block.sums, r, step);
+            let mut sums = products::<L, FORMAT>(dot, zero, x.block.sums, r, step);
             for (group, codes) in (run * groups..).zip(codes) {
                 let four = x.values.add(r * CHUNK + step * per_step + 4 * group).cast::<i32>().read_unaligned();
                 sums = multiply_codes::<L, FORMAT>(sums, *codes, four);

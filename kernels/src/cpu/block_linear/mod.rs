@@ -13,13 +13,13 @@ mod tiles;
 
 pub(crate) use call::BlockCall;
 
-use super::blocks::{FORMATS, Width, by_format};
+use super::blocks::{Format, Width, by_format, by_products};
 use super::lanes::{Ints, Lanes};
 use super::linear::PANEL;
 use super::quantise::CHUNK;
-use super::unpack::{self, SMALL_CHUNK};
+use super::unpack::{SMALL_CHUNK, scratch, unpack_format};
 use call::ChunkTask;
-use few::few;
+use few::{Few, few};
 use std::ops::Range;
 use tiles::tiles;
 
@@ -28,9 +28,9 @@ use tiles::tiles;
 pub(super) const FEW: usize = 8;
 
 /// Rows up to which codes are unpacked in registers: a pass of `AT_ONCE` or two.
-const fn few_rows<L: Lanes, const AT_ONCE: usize, const FORMAT: usize>() -> usize {
+fn few_rows<L: Lanes, const AT_ONCE: usize>(format: Format) -> usize {
     // Codes of eight bits need no unpacking.
-    let one_pass = L::Ints::NARROW && !matches!(FORMATS[FORMAT].1.width, Width::Eight);
+    let one_pass = L::Ints::NARROW && format.width != Width::Eight;
     AT_ONCE * if one_pass { 1 } else { 2 }
 }
 
@@ -45,36 +45,28 @@ pub(super) unsafe fn run<L: Lanes, const ROWS: usize, const HALVES: usize, const
     panels: Range<usize>,
     rows: Range<usize>,
 ) {
-    // SAFETY: the caller's.
-    unsafe { by_format!(call.format, run_format::<L, ROWS, HALVES, AT_ONCE>(call, panels, rows)) }
-}
-
-/// As [`run`], for `FORMATS[FORMAT]`: all that depends on the format is constant.
-#[inline(always)]
-unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const AT_ONCE: usize, const FORMAT: usize>(
-    call: &BlockCall<'_>,
-    panels: Range<usize>,
-    rows: Range<usize>,
-) {
-    let format = const { FORMATS[FORMAT].1 };
-    let (inputs, bytes) = (call.x.inputs, format.panel_bytes(call.x.inputs));
+    let BlockCall { format, x, .. } = *call;
+    let (bytes, index, products) = (format.panel_bytes(x.inputs), format.index(), format.multiplied_as());
+    let in_registers = rows.len() <= few_rows::<L, AT_ONCE>(format);
     let chunk = if rows.len() <= ROWS { SMALL_CHUNK } else { CHUNK };
-    let mut scratch = unpack::scratch();
+    let mut scratch = scratch();
     for panel in panels {
         let stored = &call.packed[panel * bytes..][..bytes];
         let columns = PANEL.min(call.outputs - panel * PANEL);
-        if rows.len() <= const { few_rows::<L, AT_ONCE, FORMAT>() } {
-            // SAFETY: the caller's.
-            unsafe { few::<L, AT_ONCE, FORMAT>(call, stored, panel, columns, rows.clone()) };
-            continue;
-        }
-        for from in (0..inputs).step_by(chunk) {
-            let chunk = from..inputs.min(from + chunk);
-            // SAFETY: the caller's.
-            unsafe {
-                unpack::unpack::<L, false>(format, stored, chunk.clone(), scratch.as_mut_ptr());
+        // SAFETY: the caller's; a chunk is unpacked before it is multiplied.
+        unsafe {
+            if in_registers {
+                let rows = rows.clone();
+                by_format!(index, few::<L, AT_ONCE>(Few { call, panel: stored, number: panel, columns, rows }));
+                continue;
+            }
+            for from in (0..x.inputs).step_by(chunk) {
+                let chunk = from..x.inputs.min(from + chunk);
+                by_format!(index, unpack_format::<L, false>(stored, chunk.clone(), scratch.as_mut_ptr()));
                 let task = ChunkTask {
                     call,
+                    columns,
+                    rows: rows.len(),
                     scratch: scratch.as_ptr(),
                     from,
                     len: chunk.len(),
@@ -82,7 +74,7 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const AT_
                     stride: call.outputs,
                     row: rows.start,
                 };
-                tiles::<L, ROWS, HALVES, FORMAT>(&task, rows.len(), columns);
+                by_products!(products, tiles::<L, ROWS, HALVES>(task));
             }
         }
     }

@@ -4,12 +4,12 @@ use crate::cpu::blocks::{FORMATS, Format};
 use crate::cpu::lanes::{Ints, Lanes};
 use crate::cpu::quantise::{CHUNK, LARGEST, Sums};
 
-/// The factor of a step's sum of `x` values that i32 sums begin with: minus the zero, where codes are multiplied with
-/// their zero in, and narrow products do not begin with it.
-#[inline(always)]
-pub(super) fn zero_of<L: Lanes, const FORMAT: usize>() -> i32 {
-    let (zero, (_, eight)) = const { (FORMATS[FORMAT].1.zero, FORMATS[FORMAT].1.largest_code()) };
-    if L::Ints::NARROW || eight && L::Ints::EIGHT_IS_SIGNED { 0 } else { -zero }
+/// Whether i32 sums begin with minus the zero times a step's sum of `x` values: codes are multiplied with their zero in, and
+/// narrow products do not begin with it.
+pub(super) const fn begins_with_zero<L: Lanes, const FORMAT: usize>() -> bool {
+    let Format { zero, .. } = FORMATS[FORMAT].1;
+    let (_, eight) = FORMATS[FORMAT].1.largest_code();
+    zero != 0 && !L::Ints::NARROW && !(eight && L::Ints::EIGHT_IS_SIGNED)
 }
 
 /// `Σ x` over a step's values of row `r`.
@@ -22,18 +22,19 @@ pub(super) unsafe fn sum_of_step(sums: *const Sums, r: usize, step: usize, per_s
     }
 }
 
-/// Starts products of a step of row `r` that will be added to `dot`.
+/// Starts products of a step of row `r` that will be added to `dot`, of codes with this zero.
 #[inline(always)]
 pub(super) unsafe fn products<L: Lanes, const FORMAT: usize>(
     dot: L::Ints,
+    zero: i32,
     sums: *const Sums,
     r: usize,
     step: usize,
 ) -> <L::Ints as Ints>::Products {
-    let Format { zero, step: per_step, .. } = const { FORMATS[FORMAT].1 };
+    let Format { zero: of_type, step: per_step, .. } = const { FORMATS[FORMAT].1 };
     // SAFETY: the caller's.
     unsafe {
-        if !L::Ints::NARROW || zero == 0 || const { FORMATS[FORMAT].1.largest_code().1 } {
+        if !L::Ints::NARROW || of_type == 0 || const { FORMATS[FORMAT].1.largest_code().1 } {
             return dot.products(0, []);
         }
         let at = sums.add(r * (CHUNK / 16) + step * per_step / 16);

@@ -1,10 +1,12 @@
 //! Many rows: codes unpacked once into L1, multiplied in register tiles.
+//!
+//! `FORMAT` is that of [`Format::multiplied_as`] throughout, so the zero is the call's.
 
 use super::call::ChunkTask;
 use super::recipe::{self, BlockInputs};
-use super::step::{groups_of, multiply_codes, products, sum_of_step, zero_of};
+use super::step::{begins_with_zero, groups_of, multiply_codes, products, sum_of_step};
 use crate::cpu::blocks::{FORMATS, Format, LANES};
-use crate::cpu::lanes::{Bytes, Ints, Lanes};
+use crate::cpu::lanes::{Bytes, Ints, Lanes, Part};
 use crate::cpu::linear::PANEL;
 use crate::cpu::quantise::{BLOCK, CHUNK, Sums};
 use crate::cpu::unpack::HalfPanel;
@@ -12,62 +14,59 @@ use std::hint::black_box;
 
 /// All rows, in tiles of about equal size: eight rows are four and four, not six and two.
 #[inline(always)]
-pub(super) unsafe fn tiles<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
-    task: &ChunkTask<'_>,
-    rows: usize,
-    columns: usize,
-) {
-    // A product of signed codes needs more registers.
-    let signed = const { L::Ints::NARROW && FORMATS[FORMAT].1.largest_code().1 };
-    let most = if signed { ROWS.min(3) } else { ROWS };
-    let count = rows.div_ceil(most);
-    let mut done = 0;
-    for tile in 0..count {
-        let many = (rows - done).div_ceil(count - tile);
-        // SAFETY: the caller's; rows from `done` on are within `rows`.
-        unsafe {
-            let at = ChunkTask { out: task.out.add(done * task.stride), row: task.row + done, ..*task };
-            match many {
-                6 if most >= 6 => edge::<L, 6, HALVES, FORMAT>(&at, columns),
-                5 if most >= 5 => edge::<L, 5, HALVES, FORMAT>(&at, columns),
-                4 if most >= 4 => edge::<L, 4, HALVES, FORMAT>(&at, columns),
-                3 if most >= 3 => edge::<L, 3, HALVES, FORMAT>(&at, columns),
-                2 => edge::<L, 2, HALVES, FORMAT>(&at, columns),
-                _ => edge::<L, 1, HALVES, FORMAT>(&at, columns),
+pub(super) unsafe fn tiles<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(task: ChunkTask<'_>) {
+    // SAFETY: the caller's.
+    unsafe { L::Ints::apart(TilesOf::<ROWS, HALVES, FORMAT>(task)) }
+}
+
+struct TilesOf<'a, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(ChunkTask<'a>);
+
+impl<const ROWS: usize, const HALVES: usize, const FORMAT: usize> Part for TilesOf<'_, ROWS, HALVES, FORMAT> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        let task = self.0;
+        // A product of signed codes needs more registers.
+        let signed = const { L::Ints::NARROW && FORMATS[FORMAT].1.largest_code().1 };
+        let most = if signed { ROWS.min(3) } else { ROWS };
+        let count = task.rows.div_ceil(most);
+        let mut done = 0;
+        for tile in 0..count {
+            let many = (task.rows - done).div_ceil(count - tile);
+            // SAFETY: the caller's; rows from `done` on are within `rows`.
+            unsafe {
+                let at = ChunkTask { out: task.out.add(done * task.stride), row: task.row + done, ..task };
+                match many {
+                    6 if most >= 6 => edge::<L, 6, HALVES, FORMAT>(&at),
+                    5 if most >= 5 => edge::<L, 5, HALVES, FORMAT>(&at),
+                    4 if most >= 4 => edge::<L, 4, HALVES, FORMAT>(&at),
+                    3 if most >= 3 => edge::<L, 3, HALVES, FORMAT>(&at),
+                    2 => edge::<L, 2, HALVES, FORMAT>(&at),
+                    _ => edge::<L, 1, HALVES, FORMAT>(&at),
+                }
             }
+            done += many;
         }
-        done += many;
     }
 }
 
 /// A tile whose panel may be narrower than its registers.
 #[inline(always)]
-unsafe fn edge<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
-    task: &ChunkTask<'_>,
-    columns: usize,
-) {
+unsafe fn edge<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(task: &ChunkTask<'_>) {
+    let columns = task.columns;
     // SAFETY: the caller's; a narrow last panel goes through a buffer of full width.
     unsafe {
-        if columns == PANEL {
-            return halves::<L, ROWS, HALVES, FORMAT>(task);
-        }
         let mut buffer = [[0.0_f32; PANEL]; ROWS];
-        for (r, line) in buffer.iter_mut().enumerate() {
+        let narrow = columns < PANEL;
+        for (r, line) in buffer.iter_mut().enumerate().filter(|_| narrow) {
             std::ptr::copy_nonoverlapping(task.out.add(r * task.stride), line.as_mut_ptr(), columns);
         }
-        let out = buffer.as_mut_ptr().cast();
-        halves::<L, ROWS, HALVES, FORMAT>(&ChunkTask { out, stride: PANEL, ..*task });
-        for (r, line) in buffer.iter().enumerate() {
+        let (out, stride) = if narrow { (buffer.as_mut_ptr().cast(), PANEL) } else { (task.out, task.stride) };
+        for half in (0..2).step_by(HALVES) {
+            multiply::<L, ROWS, HALVES, FORMAT>(&ChunkTask { out, stride, ..*task }, half);
+        }
+        for (r, line) in buffer.iter().enumerate().filter(|_| narrow) {
             std::ptr::copy_nonoverlapping(line.as_ptr(), task.out.add(r * task.stride), columns);
         }
-    }
-}
-
-#[inline(always)]
-unsafe fn halves<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(task: &ChunkTask<'_>) {
-    for half in (0..2).step_by(HALVES) {
-        // SAFETY: the caller's.
-        unsafe { multiply::<L, ROWS, HALVES, FORMAT>(task, half) }
     }
 }
 
@@ -90,14 +89,14 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
             }
         }
         let halves = task.scratch.cast::<HalfPanel>().add(half);
-        let x = task.call.x;
+        let (x, zero) = (task.call.x, task.call.format.zero);
         let at = x.offset(task.row, task.from);
         let (values, value_sums) = (x.values.as_ptr().add(at), x.sums.as_ptr().add(at / 16));
         let inputs = BlockInputs::new(x, at);
         for block in 0..task.len / BLOCK {
             let mut parts = [[L::splat(0.0); HALVES]; ROWS];
             for step in block * BLOCK / per_step..(block + 1) * BLOCK / per_step {
-                let dots = dots::<L, ROWS, HALVES, FORMAT>(halves, values, value_sums, step);
+                let dots = dots::<L, ROWS, HALVES, FORMAT>(zero, halves, values, value_sums, step);
                 for h in 0..HALVES {
                     let scale = L::load((*halves.add(h)).scales.as_ptr().cast::<f32>().add(step * LANES));
                     for r in 0..ROWS {
@@ -137,30 +136,30 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
 /// `Σ (code - zero) * x` over a step's inputs.
 #[inline(always)]
 unsafe fn dots<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
+    zero: i32,
     halves: *const HalfPanel,
     values: *const i8,
     value_sums: *const Sums,
     step: usize,
 ) -> [[L::Ints; HALVES]; ROWS] {
     let Format { step: per_step, .. } = const { FORMATS[FORMAT].1 };
-    let zero = zero_of::<L, FORMAT>();
     // SAFETY: the caller's.
     unsafe {
         let mut dots = [[L::Ints::splat(0); HALVES]; ROWS];
         // Codes are multiplied as stored: Σ (code - zero) x is Σ code x plus minus the zero times Σ x, which begins the sum.
-        if zero != 0 {
+        if const { begins_with_zero::<L, FORMAT>() } {
             for (r, dots) in dots.iter_mut().enumerate() {
-                *dots = [L::Ints::splat(zero * sum_of_step(value_sums, r, step, per_step)); HALVES];
+                *dots = [L::Ints::splat(-zero * sum_of_step(value_sums, r, step, per_step)); HALVES];
             }
         }
         let groups = const { groups_of(FORMATS[FORMAT].1, L::Ints::NARROW) };
         // Unrolled, the compiler would load all codes first, which takes more registers than there are.
         let runs = per_step / 4 / groups;
         for run in 0..if groups == 1 { black_box(runs) } else { runs } {
-            let mut sums = [[products::<L, FORMAT>(dots[0][0], value_sums, 0, step); HALVES]; ROWS];
+            let mut sums = [[products::<L, FORMAT>(dots[0][0], zero, value_sums, 0, step); HALVES]; ROWS];
             for (r, (sums, dots)) in sums.iter_mut().zip(&dots).enumerate() {
                 for (sums, dot) in sums.iter_mut().zip(dots) {
-                    *sums = products::<L, FORMAT>(*dot, value_sums, r, step);
+                    *sums = products::<L, FORMAT>(*dot, zero, value_sums, r, step);
                 }
             }
             for group in 0..if runs == 1 { black_box(groups) } else { groups } {

@@ -1,6 +1,6 @@
 //! Two registers of 256 bits.
 
-use super::traits::{Bytes, Ints, Lanes};
+use super::traits::{Bytes, Ints, Lanes, Part};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 use std::mem::transmute;
@@ -192,6 +192,11 @@ impl Ints for Avx2Ints {
     type Products = Avx2Products;
     const NARROW: bool = true;
 
+    #[target_feature(enable = "avx2,fma,f16c")]
+    #[inline(never)]
+    unsafe fn apart<P: Part>(part: P) {
+        unsafe { part.run::<Self::Floats>() }
+    }
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {
         unsafe { Self(_mm256_set1_epi32(x), _mm256_set1_epi32(x)) }

@@ -1,6 +1,6 @@
 //! One register of 512 bits.
 
-use super::traits::{Bytes, Ints, Lanes, OFFSET, bias_of};
+use super::traits::{Bytes, Ints, Lanes, OFFSET, Part, bias_of};
 use std::arch::{asm, x86_64::*};
 use std::mem::transmute;
 
@@ -225,6 +225,11 @@ impl Ints for Avx512Ints {
     type Products = Self;
     const NARROW: bool = false;
 
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    #[inline(never)]
+    unsafe fn apart<P: Part>(part: P) {
+        unsafe { part.run::<Self::Floats>() }
+    }
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {
         unsafe { Self(_mm512_set1_epi32(x)) }

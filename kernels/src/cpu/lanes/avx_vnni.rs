@@ -1,7 +1,7 @@
 //! AVX2's lanes with AVX-VNNI's products of bytes: four products and their sum in one instruction.
 
 use super::avx2::{Avx2Bytes, Ymm};
-use super::traits::Ints;
+use super::traits::{Ints, Part};
 use std::arch::x86_64::*;
 
 /// AVX-VNNI: products of bytes are added up as i32 at once.
@@ -18,6 +18,11 @@ impl Ints for AvxVnniInts {
     type Products = Self;
     const NARROW: bool = false;
 
+    #[target_feature(enable = "avx2,fma,f16c,avxvnni")]
+    #[inline(never)]
+    unsafe fn apart<P: Part>(part: P) {
+        unsafe { part.run::<Self::Floats>() }
+    }
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {
         unsafe { Self(_mm256_set1_epi32(x), _mm256_set1_epi32(x)) }

@@ -3,7 +3,7 @@
 //! Instructions that had no stable intrinsic in the oldest Rust that this is built with are in assembly: `fcvtl`,
 //! `sdot`, `prfm`.
 
-use super::traits::{Bytes, Ints, Lanes};
+use super::traits::{Bytes, Ints, Lanes, Part};
 use std::arch::aarch64::*;
 use std::arch::asm;
 use std::mem::transmute;
@@ -177,6 +177,11 @@ impl Ints for NeonInts {
     type Products = Self;
     const NARROW: bool = false;
 
+    #[target_feature(enable = "neon,dotprod")]
+    #[inline(never)]
+    unsafe fn apart<P: Part>(part: P) {
+        unsafe { part.run::<Self::Floats>() }
+    }
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {
         unsafe { Self([vdupq_n_s32(x); 4]) }

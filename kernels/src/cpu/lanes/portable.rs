@@ -1,6 +1,6 @@
 //! Plain Rust: the definition of the other implementations' results, and what processors without another use.
 
-use super::traits::{Bytes, Ints, Lanes};
+use super::traits::{Bytes, Ints, Lanes, Part};
 use half::{bf16, f16};
 
 #[derive(Clone, Copy)]
@@ -112,6 +112,10 @@ impl Ints for PortableInts {
     type Products = Self;
     const NARROW: bool = false;
 
+    #[inline(never)]
+    unsafe fn apart<P: Part>(part: P) {
+        unsafe { part.run::<Self::Floats>() }
+    }
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {
         Self([x; 16])

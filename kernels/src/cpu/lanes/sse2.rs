@@ -1,7 +1,7 @@
 //! Four registers of 128 bits, with the instructions of every x86-64 processor.
 
 use super::fma::{fma, quarters};
-use super::traits::{Bytes, Ints, Lanes};
+use super::traits::{Bytes, Ints, Lanes, Part};
 use std::arch::x86_64::*;
 use std::mem::transmute;
 
@@ -215,6 +215,10 @@ impl Ints for Sse2Ints {
     type Products = Self;
     const NARROW: bool = false;
 
+    #[inline(never)]
+    unsafe fn apart<P: Part>(part: P) {
+        unsafe { part.run::<Self::Floats>() }
+    }
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {
         unsafe { Self([_mm_set1_epi32(x); 4]) }

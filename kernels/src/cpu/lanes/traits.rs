@@ -160,6 +160,8 @@ pub(in crate::cpu) trait Ints: Copy {
     /// second of inputs 2 and 3. They wrap, so what they are in the end has to fit, and every pair of products.
     const NARROW: bool;
 
+    /// Runs a part of a kernel as a function of its own, compiled for the instructions of these lanes.
+    unsafe fn apart<P: Part>(part: P);
     unsafe fn splat(x: i32) -> Self;
     #[allow(dead_code, reason = "only used with AMX, which is compiled for x86-64")]
     unsafe fn load(from: *const i32) -> Self;
@@ -186,6 +188,16 @@ pub(in crate::cpu) trait Ints: Copy {
         // SAFETY: the caller's.
         unsafe { self.to_floats().sub(Self::Floats::splat(-OFFSET)) }
     }
+}
+
+/// A part of a kernel that [`Ints::apart`] runs: what differs from format to format. In one function with all formats, the
+/// compiler takes a time that grows with the square of their number.
+pub(in crate::cpu) trait Part {
+    /// Always inlined: the function around it has the instructions.
+    ///
+    /// # Safety
+    /// The instructions of `L` exist, and what the part itself asks for holds.
+    unsafe fn run<L: Lanes>(self);
 }
 
 /// 1.5 * 2^23. Floats less than 2^22 from here are all whole numbers, and the bits of `OFFSET + n` are those of `OFFSET`
