@@ -44,6 +44,17 @@ fn reply(call: &Call) -> String {
     }
 }
 
+/// A model that answers as [`reply`] does, and the number of calls that it answered.
+fn counting() -> (Scripted, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counter = count.clone();
+    let llm = Scripted::new(move |call| {
+        counter.fetch_add(1, Ordering::SeqCst);
+        reply(call)
+    });
+    (llm, count)
+}
+
 fn question(years: &[&str]) -> Question {
     let document = |(index, year): (usize, &&str)| Document {
         name: format!("d{}", index + 1),
@@ -238,12 +249,7 @@ fn no_debate_begins_after_an_error() {
     let mut record = recorded(&["1902", "1903"], "1", Sampling::Greedy);
     record.questions = (0..40).map(|_| record.questions[0].clone()).collect();
     let olds: Vec<_> = record.questions.iter().collect();
-    let (method, count) = (|| fork::method_of(&record), Arc::new(AtomicUsize::new(0)));
-    let counter = count.clone();
-    let llm = Scripted::new(move |call| {
-        counter.fetch_add(1, Ordering::SeqCst);
-        reply(call)
-    });
+    let (method, (llm, count)) = (|| fork::method_of(&record), counting());
     let whys = Whys { header: &record.header, method: &method, tools: Tools::new(&llm), in_flight: 1 };
     let ended = whys.hold(&olds, &mut |_| Err(MootError::Interrupted));
     assert!(matches!(ended, Err(MootError::Interrupted)));
@@ -267,12 +273,7 @@ fn a_question_waits_for_the_debates_of_earlier_ones_alone() {
     let all = [("a", 0), ("b", 0), ("c", 3), ("d", 0), ("e", 3), ("f", 0)];
     record.questions = all.map(|(id, documents)| named(id, &old, documents)).into();
     let olds: Vec<_> = record.questions.iter().collect();
-    let (method, count) = (|| fork::method_of(&record), Arc::new(AtomicUsize::new(0)));
-    let counter = count.clone();
-    let llm = Scripted::new(move |call| {
-        counter.fetch_add(1, Ordering::SeqCst);
-        reply(call)
-    });
+    let (method, (llm, count)) = (|| fork::method_of(&record), counting());
     for in_flight in [1, 4] {
         count.store(0, Ordering::SeqCst);
         let whys = Whys { header: &record.header, method: &method, tools: Tools::new(&llm), in_flight };
@@ -303,12 +304,7 @@ fn a_question_waits_for_the_debates_of_earlier_ones_alone() {
 #[test]
 fn the_document_that_turned_the_answer_is_found_with_its_cost() {
     let record = recorded(&["1902", "1903", "1903", "1902", "1902"], "1", Sampling::Greedy);
-    let count = Arc::new(AtomicUsize::new(0));
-    let counter = count.clone();
-    let llm = Scripted::new(move |call| {
-        counter.fetch_add(1, Ordering::SeqCst);
-        reply(call)
-    });
+    let (llm, count) = counting();
     let why = reasons(&record, &llm);
     // Three against two: without one of the three there is a tie, which the scripted aggregator gives to the later year.
     assert_eq!(why.turning().map(|one| one.document).collect::<Vec<_>>(), [1, 4, 5]);
