@@ -194,6 +194,22 @@ fn cancelling_cuts_a_stream_off_and_the_server_sees_it() {
 }
 
 #[test]
+fn a_call_that_is_cancelled_by_itself_is_no_fault_of_its_server() {
+    let cancel = Cancel::default();
+    let inside = cancel.clone();
+    let server = Server::start(move |_, _, stream| {
+        begin(stream);
+        inside.cancel();
+        while send(stream, content_event("on and ")) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let (remote, _) = open(&server, impatient(), &Cancel::default());
+    let ended = remote.answer_here(&Call { cancel, ..call("endless") });
+    assert!(matches!(ended, Err(MootError::Interrupted)), "{ended:?}");
+}
+
+#[test]
 fn cancelling_skips_calls_that_have_not_begun() {
     let server = Server::start(|_, _, _| std::thread::sleep(Duration::from_secs(20)));
     let cancel = Cancel::default();

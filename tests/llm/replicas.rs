@@ -1,6 +1,6 @@
 //! One model on several servers.
 
-use super::server::{Kind, Server, reply, respond};
+use super::server::{Kind, Server, begin, content_event, reply, respond, send};
 use super::{call, impatient};
 use moot::cancel::Cancel;
 use moot::llm::remote::Notice;
@@ -114,6 +114,28 @@ fn a_cancelled_call_ends_while_its_server_is_silent() {
         assert!(matches!(error, moot::MootError::Interrupted), "{error}");
     });
     assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+/// Its stream ends at the next event, before the token is polled.
+#[test]
+fn a_cancelled_call_is_no_failure_of_its_server() {
+    let cancel = Cancel::default();
+    let start = || {
+        let inside = cancel.clone();
+        Server::start(move |_, _, stream| {
+            begin(stream);
+            inside.cancel();
+            while send(stream, content_event("on and ")) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        })
+    };
+    let (a, b) = (start(), start());
+    let (replicas, heard) = open(&[&a.base, &b.base], 3);
+    let call = Call { cancel: cancel.clone(), ..call("call") };
+    let error = replicas.unwrap().ask_all(&[call], &mut |_, _| {}).unwrap_err();
+    assert!(matches!(error, moot::MootError::Interrupted), "{error}");
+    assert!(heard.lock().unwrap().is_empty(), "{heard:?}");
 }
 
 #[test]

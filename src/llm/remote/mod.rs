@@ -143,6 +143,8 @@ impl Remote {
         if call.max_tokens == 0 && !call.score {
             return Err(refused("nothing is to be generated and nothing scored".into()));
         }
+        // With the call's own token too: where only the call is cancelled, its broken stream is not the server's fault.
+        let stage = &Stage { agent: stage.agent.clone(), cancel: stage.cancel.child_of_both(&call.cancel) };
         let _admission = self.client.enter(&stage.cancel)?;
         // The time of a call begins with its admission, not in the queue.
         let ends = self.client.deadline();
@@ -207,7 +209,7 @@ impl Remote {
         let bounds = Bounds::of_call(call);
         let mut reader = response.into_body().into_with_config().limit(bounds.wire()).reader();
         if kind.starts_with("text/event-stream") {
-            let go_on = || !stage.cancel.is_cancelled() && !call.cancel.is_cancelled();
+            let go_on = || !stage.cancel.is_cancelled();
             return with_logprobs(call, stream::events(BufReader::new(reader), bounds, inbound, &go_on)?);
         }
         if kind.starts_with("application/json") {
