@@ -185,6 +185,26 @@ mod tests {
     }
 
     #[test]
+    fn gallons_quarts_pints_and_fluid_ounces_are_american_unless_they_are_called_imperial() {
+        for (a, b) in [
+            ("It holds 2 gallons.", "It holds 16 pints."),
+            ("It holds 2 gallons.", "It holds 8 quarts."),
+            ("It holds 1.5 pints.", "It holds 24 fluid ounces."),
+            ("It holds 12 fl. oz.", "It holds 355 ml."),
+            ("It holds 700 U.S. gallons.", "It holds 2,650 litres."),
+            ("It holds 10 US gallons.", "It holds 10 gallons."),
+            ("It holds 700 imperial gallons.", "It holds 3,182 litres."),
+            ("It holds 2 imperial quarts.", "It holds 4 imperial pints."),
+            ("It holds 20 imperial fluid ounces.", "It holds 568 ml."),
+        ] {
+            assert_eq!(quantities(a, b), Relation::Agree, "{a} / {b}: {:?} {:?}", Numbers::of(a), Numbers::of(b));
+        }
+        assert_eq!(quantities("It holds 10 imperial gallons.", "It holds 10 US gallons."), Relation::Differ);
+        assert_eq!(quantities("It holds 5 pints.", "It holds 5 imperial pints."), Relation::Differ);
+        assert_eq!(Numbers::of("It held 1500 imperial gallons.").dates, []);
+    }
+
+    #[test]
     fn other_values_of_the_same_thing_differ() {
         for (a, b) in [
             ("It is 5 miles long.", "It is 5 km long."),

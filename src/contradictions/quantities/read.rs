@@ -2,7 +2,7 @@
 
 use super::clock::clock;
 use super::parts::words;
-use super::units::{Dimension, unit};
+use super::units::{Dimension, unit, unit_at};
 use super::{Numbers, Quantity};
 use crate::contradictions::words::stem;
 use crate::dates::{self, Date};
@@ -44,7 +44,7 @@ fn date_at(words: &[String]) -> Option<(Date, usize)> {
         if !window.iter().any(has_digit) || !is_dated(&window[0]) || !is_dated(&window[length - 1]) {
             continue;
         }
-        if length == 1 && !is_year(&window[0], words.get(1)) && !window[0].contains(['-', '/', '.']) {
+        if length == 1 && !is_year(&window[0], &words[1..]) && !window[0].contains(['-', '/', '.']) {
             continue;
         }
         if let Some(date) = dates::read(&window.join(" ")).first() {
@@ -59,10 +59,10 @@ fn is_dated(word: &str) -> bool {
     word.bytes().any(|b| b.is_ascii_digit()) || dates::month(word).is_some()
 }
 
-/// Whether a word of four digits is a year: from 1000 to 2999, with no unit behind it.
-fn is_year(word: &str, next: Option<&String>) -> bool {
+/// Whether a word of four digits is a year: from 1000 to 2999, with no unit at the beginning of the words `behind` it.
+fn is_year(word: &str, behind: &[String]) -> bool {
     let is_number = word.len() == 4 && word.bytes().all(|b| b.is_ascii_digit());
-    let measured = next.is_some_and(|next| unit(next).is_some());
+    let measured = unit_at(behind).is_some();
     is_number && !measured && ("1000".."2999").contains(&word)
 }
 
@@ -85,7 +85,7 @@ fn quantity_at(words: &[String], at: usize) -> Option<(Quantity, usize)> {
         // A version or a code.
         return None;
     }
-    if suffix == "s" && number.len() == 4 && number.ends_with('0') && is_year(number, None) {
+    if suffix == "s" && number.len() == 4 && number.ends_with('0') && is_year(number, &[]) {
         // A decade or a century.
         return None;
     }
@@ -103,14 +103,13 @@ fn quantity_at(words: &[String], at: usize) -> Option<(Quantity, usize)> {
     {
         return Some((Quantity { value, dimension: Dimension::Percent, text: format!("{number} per cent"), rough }, 3));
     }
-    let next = words.get(at + used);
     let own = unit(suffix).filter(|_| !suffix.is_empty());
-    let (dimension, factor, offset) = match (currency, own, next.and_then(|next| unit(next))) {
+    let (dimension, factor, offset) = match (currency, own, unit_at(&words[(at + used).min(words.len())..])) {
         (Some(currency), ..) => (Dimension::Money(currency), 1.0, 0.0),
         (None, Some(unit), _) => unit,
         // "The 3rd day" is a position, not a duration.
-        (None, None, Some(unit)) if !ordinal => {
-            used += 1;
+        (None, None, Some((unit, length))) if !ordinal => {
+            used += length;
             unit
         }
         _ => (counted(words, at + used, ordinal), 1.0, 0.0),

@@ -80,9 +80,15 @@ const UNITS: &[Row] = &[
     (&["ml", "millilitre", "milliliter"], "ml", Dimension::Volume, 1e-3, 0.0),
     (&["cl"], "cl", Dimension::Volume, 1e-2, 0.0),
     (&["l", "litre", "liter"], "l", Dimension::Volume, 1.0, 0.0),
-    // The gallon is the American one, the pint the imperial one.
-    (&["gallon", "gal"], "gal", Dimension::Volume, 3.785, 0.0),
-    (&["pint"], "pint", Dimension::Volume, 0.568, 0.0),
+    // Without "imperial" the four are those of the United States.
+    (&["gallon", "gal", "us gallon", "us gal"], "gal", Dimension::Volume, 3.785_412, 0.0),
+    (&["quart", "us quart"], "quart", Dimension::Volume, 0.946_353, 0.0),
+    (&["pint", "us pint"], "pint", Dimension::Volume, 0.473_176, 0.0),
+    (&["fluid ounce", "fl oz", "us fluid ounce", "us fl oz"], "fl oz", Dimension::Volume, 0.029_573_5, 0.0),
+    (&["imperial gallon", "imperial gal"], "imperial gal", Dimension::Volume, 4.546_09, 0.0),
+    (&["imperial quart"], "imperial quart", Dimension::Volume, 1.136_523, 0.0),
+    (&["imperial pint"], "imperial pint", Dimension::Volume, 0.568_261, 0.0),
+    (&["imperial fluid ounce", "imperial fl oz"], "imperial fl oz", Dimension::Volume, 0.028_413_1, 0.0),
     (&["mg", "milligram"], "mg", Dimension::Mass, 1e-6, 0.0),
     (&["g", "gram", "gramme"], "g", Dimension::Mass, 1e-3, 0.0),
     (&["kg", "kilo", "kilogram", "kilogramme"], "kg", Dimension::Mass, 1.0, 0.0),
@@ -123,8 +129,21 @@ const UNITS: &[Row] = &[
     (&["%", "percent"], "%", |_| Dimension::Percent, 1.0, 0.0),
 ];
 
-/// The dimension of the unit that is written `word`, its factor and its offset.
-pub(super) fn unit(word: &str) -> Option<(Dimension, f64, f64)> {
+/// The dimension of a unit, its factor and its offset.
+pub(super) type Unit = (Dimension, f64, f64);
+
+/// Most words of a unit's name: "imperial fluid ounce".
+const LONGEST: usize = 3;
+
+/// The unit that `words` begin with, of the longest name, and how many words that takes.
+pub(super) fn unit_at(words: &[String]) -> Option<(Unit, usize)> {
+    let mut lengths = (1..=LONGEST.min(words.len())).rev();
+    // Without dots: "U.S. gallons".
+    lengths.find_map(|length| Some((unit(&words[..length].join(" ").replace('.', ""))?, length)))
+}
+
+/// The unit that is written `word`, which may be several words.
+pub(super) fn unit(word: &str) -> Option<Unit> {
     // Not of short words: "ms" would be metres.
     let singular = word.strip_suffix('s').filter(|word| word.len() > 2);
     let is = |spelling: &&str| *spelling == word || singular == Some(spelling);
