@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::eval::chart::{Chart, Point, Scale, Series, legend, short};
 use crate::eval::judgement;
 use crate::eval::record::reader::Record;
+use crate::eval::record::{Header, differences};
 use crate::eval::stats::{Estimate, RESAMPLES, bootstrap};
 use crate::question::{Answer, Conclusion, Question};
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
@@ -236,16 +237,15 @@ fn after(record: &QuestionRecord, round: usize, metric: &str) -> Option<f64> {
     value(metric, &then)
 }
 
+/// Lines of records that differ in `rounds` alone.
 fn between(part: &Part, metric: &str) -> Vec<Series> {
-    let key = |record: &Record| {
-        let mut switches = record.header.switches.clone();
-        let rounds = switches.as_object_mut().and_then(|fields| fields.remove("rounds"))?.as_u64()?;
-        Some((format!("{} {} {switches}", record.header.shown_method(), record.header.model.name), rounds))
-    };
-    let mut groups: BTreeMap<String, Vec<(u64, usize)>> = BTreeMap::new();
+    let mut groups: Vec<Vec<(u64, usize)>> = Vec::new();
     for (index, record) in part.records.iter().enumerate() {
-        if let Some((key, rounds)) = key(record) {
-            groups.entry(key).or_default().push((rounds, index));
+        let Some(rounds) = record.header.switches["rounds"].as_u64() else { continue };
+        let header = |index: usize| &part.records[index].header;
+        match groups.iter_mut().find(|group| differ_in_rounds_alone(header(group[0].1), &record.header)) {
+            Some(group) => group.push((rounds, index)),
+            None => groups.push(vec![(rounds, index)]),
         }
     }
     let line = |mut records: Vec<(u64, usize)>| {
@@ -258,5 +258,12 @@ fn between(part: &Part, metric: &str) -> Vec<Series> {
         };
         Some(Series { index, points: records.iter().filter_map(point).collect() })
     };
-    groups.into_values().filter_map(line).collect()
+    groups.into_iter().filter_map(line).collect()
+}
+
+/// Whether the settings of both that can change a number differ at most in `rounds`. The program's version and records whose
+/// replies were reused are no settings.
+fn differ_in_rounds_alone(one: &Header, two: &Header) -> bool {
+    const ALLOWED: [&str; 4] = ["switches.rounds", "moot_record", "program", "reused"];
+    differences(one, two).iter().all(|(field, ..)| ALLOWED.contains(&field.as_str()))
 }

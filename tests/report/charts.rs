@@ -142,6 +142,20 @@ fn charts_by_rounds_count_a_debate_that_ended_on() {
     };
     let page = written(vec![with(1, "no"), with(3, "yes")]);
     assert_eq!(first(&rows(&page, "By rounds", "yes-no-em")), [("1", "0.000"), ("3", "1.000")]);
+    // Those of another limit of tokens are a line of their own.
+    let long = |rounds: usize, answer: &str| {
+        let mut input = with(rounds, answer);
+        input.record.path = format!("{rounds}-long.jsonl").into();
+        input.record.header.settings.max_tokens = 512;
+        input
+    };
+    let page = written(vec![with(1, "no"), with(3, "yes"), long(1, "yes"), long(2, "no")]);
+    let found = rows(&page, "By rounds", "yes-no-em");
+    assert_eq!(first(&found), [("1", "0.000"), ("3", "1.000"), ("1", "1.000"), ("2", "0.000")]);
+    let names: Vec<&str> = found.iter().map(|row| row[0].as_str()).collect();
+    assert!(names[0] == names[1] && names[2] == names[3] && names[1] != names[2], "{names:?}");
+    let page = written(vec![with(1, "no"), long(3, "yes")]);
+    assert!(page.contains("no two differ in their number alone"));
 }
 
 #[test]
