@@ -76,6 +76,16 @@ fn a_dry_run_counts_measures_and_writes_nothing() {
     let refused = other.args(["--dry-run", "--seed", "7"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("settings.seed 0 there, 7 now"), "{refused:?}");
+    // An altered line is refused as by the run, and the record stays as it is.
+    let altered = fs::read_to_string(workspace.path("out.jsonl")).unwrap().replacen("\"reply\":\"", "\"reply\":\"x", 1);
+    fs::write(workspace.path("out.jsonl"), &altered).unwrap();
+    let errors = [Some("--dry-run"), None].map(|option| {
+        let refused = workspace.run_of(1, "out.jsonl").args(option).output().unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{option:?}: {refused:?}");
+        text(&refused.stderr).lines().find(|line| line.contains("expected a line as it was written")).map(str::to_owned)
+    });
+    assert!(errors[0].is_some() && errors[0] == errors[1], "{errors:?}");
+    assert_eq!(fs::read_to_string(workspace.path("out.jsonl")).unwrap(), altered);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::transcript::{CallRecord, QuestionRecord};
 use serde::de::IgnoredAny;
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Bytes at the end of a record that are compared before it is appended to: a line's hash and times.
@@ -157,17 +157,7 @@ impl Writer {
         let wrong = |e| MootError::io(path, "read", e);
         file.seek(SeekFrom::Start(0)).map_err(wrong)?;
         let mut reader = Reader::new(BufReader::new(&file), path)?;
-        must_match(path, reader.header(), header)?;
-        let mut finished = HashSet::new();
-        for record in reader.by_ref() {
-            let record = record?;
-            if !(retry_errors && record.error.is_some()) {
-                finished.insert(record.question.id);
-            }
-        }
-        if let Some(&line) = reader.altered().first() {
-            return Err(altered(path, line));
-        }
+        let finished = finished(&mut reader, path, header, retry_errors)?;
         let (length, ended, chain) = (reader.whole(), reader.ended(), reader.hash_chain().clone());
         let mut journal = reader.into_journal();
         let mut end = vec![0; (length as usize).min(END)];
@@ -348,6 +338,32 @@ pub(crate) fn is_fresh(file: &mut File) -> io::Result<bool> {
     let read = file.take(limit).read_to_end(&mut rest)?;
     head.extend_from_slice(&rest);
     Ok((read as u64) < limit && !head.contains(&b'\n') && serde_json::from_slice::<IgnoredAny>(&head).is_err())
+}
+
+/// Reads the record at `path` to its end, and checks that a run with this header may continue it. Returns the ids of the
+/// questions that need not be asked again; with `retry_errors`, those that were recorded with an error need to be.
+///
+/// # Errors
+/// [`MootError::Usage`] where the header differs in something that can change a number; [`MootError::Input`] for a corrupt or
+/// altered line.
+pub(crate) fn finished(
+    reader: &mut Reader<impl BufRead>,
+    path: &Path,
+    header: &Header,
+    retry_errors: bool,
+) -> Result<HashSet<String>> {
+    must_match(path, reader.header(), header)?;
+    let mut finished = HashSet::new();
+    for record in reader.by_ref() {
+        let record = record?;
+        if !(retry_errors && record.error.is_some()) {
+            finished.insert(record.question.id);
+        }
+    }
+    match reader.altered().first() {
+        Some(&line) => Err(altered(path, line)),
+        None => Ok(finished),
+    }
 }
 
 /// Whether a run with the header `now` can go on with the record at `path`.

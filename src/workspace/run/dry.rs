@@ -3,8 +3,8 @@
 use super::recording::Recording;
 use crate::error::{MootError, Result};
 use crate::eval::dry::{Pass, Probe, pass, probe};
-use crate::eval::record::writer::is_fresh;
-use crate::eval::record::{Reader, differences};
+use crate::eval::record::Reader;
+use crate::eval::record::writer::{finished, is_fresh};
 use crate::files;
 use crate::protocol::ctx::Tools;
 use crate::question::Question;
@@ -54,19 +54,7 @@ fn recorded(recording: &Recording, tools: Tools<'_>) -> Result<(HashSet<String>,
         return Ok((HashSet::new(), 0));
     }
     let mut reader = Reader::open(path)?;
-    if let Some((field, there, now)) = differences(reader.header(), &recording.header(tools)).into_iter().next() {
-        let path = path.display();
-        return Err(MootError::Usage(format!(
-            "{path}: was recorded with other settings: {field} {there} there, {now} now (choose another -o, or delete it)"
-        )));
-    }
-    let mut done = HashSet::new();
-    for record in reader.by_ref() {
-        let record = record?;
-        if !(recording.retry_errors && record.error.is_some()) {
-            done.insert(record.question.id);
-        }
-    }
+    let done = finished(&mut reader, path, &recording.header(tools), recording.retry_errors)?;
     let left = |id: &&String| !done.contains(*id);
     let journaled = reader.journal().keys().filter(left).map(|id| reader.journal()[id].len()).sum();
     Ok((done, journaled))
