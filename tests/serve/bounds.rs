@@ -179,9 +179,59 @@ fn bodies_are_bounded_in_bytes_and_lists_in_entries() {
         assert!(response.error().starts_with(expected), "{body}: {}", response.error());
     }
     let many = format!("{{\"documents\": [{}{{}}]}}", "{},".repeat(30_000));
-    assert!(send("application/json", &many).error().contains("at most 20000 entries"));
+    assert_eq!(send("application/json", &many).error(), "documents: expected at most 20000 entries, found 30001");
     let deep = format!("{{\"question\": {}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
     assert_eq!(send("application/json", &deep).status, 400);
+}
+
+/// Lists that may also be a text, and lists within other fields, have a bound as all others do, and say which it is.
+#[test]
+fn every_list_of_a_body_is_bounded() {
+    let server = Started::new();
+    let many = |entry: Value| vec![entry; 20_001];
+    let said = |of: &str| format!("{of}: expected at most 20000 entries, found 20001");
+    let values = "body: expected at most 1048576 values, found more".to_owned();
+    let chat = |field: &str, value: Value| {
+        let mut body = json!({ "messages": [{ "role": "user", "content": "x" }], "max_tokens": 1 });
+        body[field] = value;
+        ("/v1/chat/completions", body)
+    };
+    let completion = |prompt: Value| ("/v1/completions", json!({ "prompt": prompt, "max_tokens": 1 }));
+    let call = |field: &str, value: Value| {
+        let mut body = json!({ "model": "tiny.gguf", "prompt": { "raw": [{ "scaffold": "x" }] }, "max_tokens": 1 });
+        body[field] = value;
+        ("/moot/v1/calls", body)
+    };
+    let (message, part) = (json!({ "role": "user", "content": "x" }), json!({ "type": "text", "text": "x" }));
+    let parts = json!([{ "role": "user", "content": many(part) }]);
+    let prompts = "prompt: expected at most 2048 entries, found 2049".to_owned();
+    let segment = json!({ "scaffold": "x" });
+    let refused = [
+        (chat("messages", json!(many(message))), said("messages")),
+        (chat("messages", parts), said("messages[0].content")),
+        (chat("stop", json!(many(json!("x")))), "stop: expected at most 16 entries, found 20001".to_owned()),
+        (chat("logit_bias", json!([vec![0; 1 << 20]])), values.clone()),
+        (completion(json!(vec!["x"; 2049])), prompts.clone()),
+        (completion(json!(vec![[5]; 2049])), prompts),
+        (completion(json!(vec![5; 1 << 20])), values.clone()),
+        (call("prompt", json!({ "raw": many(segment.clone()) })), said("prompt")),
+        (call("prefill", json!(many(segment))), said("prefill")),
+        (call("logprobs", json!({ "watch": many(json!(1)) })), said("logprobs.watch")),
+        (call("stop", json!(vec!["x"; 17])), "stop: expected at most 16 entries, found 17".to_owned()),
+        (("/tokenize", json!({ "prompt": "x", "more": vec![0; 1 << 20] })), values),
+    ];
+    for ((path, body), said) in refused {
+        let response = server.post(path, &body);
+        assert_eq!((response.status, response.error()), (400, said), "{path}");
+    }
+    // A list of prompts is of one type, that of its first entry.
+    for (prompt, field) in
+        [(json!([[1], "x"]), "prompt[1]"), (json!(["x", 1]), "prompt[1]"), (json!([{}]), "prompt[0]")]
+    {
+        let (path, body) = completion(prompt);
+        let response = server.post(path, &body);
+        assert!(response.status == 400 && response.error().starts_with(field), "{field}: {}", response.body);
+    }
 }
 
 #[test]

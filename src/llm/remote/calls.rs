@@ -23,6 +23,8 @@ pub const MOST_STOPS: usize = 16;
 pub const STOP_BYTES: usize = 1024;
 /// Bytes of a grammar: it is compiled between two steps.
 pub const GRAMMAR_BYTES: usize = 64 << 10;
+/// Messages or segments of a call, and tokens that it watches.
+const MOST_ENTRIES: usize = 20_000;
 
 /// A call as it is sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,19 +82,7 @@ impl SentCall {
     /// # Errors
     /// One line for what a server does not take from a client: more than a method of moot asks for.
     pub fn call(self, cancel: &Cancel) -> std::result::Result<Call, String> {
-        let reported = self.logprobs.as_ref().map_or(0, |wanted| wanted.top.saturating_add(wanted.watch.len()));
-        // Bytes, since nothing is tokenised yet: a text has no more tokens than bytes.
-        let given: usize = self.prefill.iter().map(|segment| segment.text().len()).sum();
-        let all = reported.saturating_mul(self.max_tokens.saturating_add(given));
-        if all > MOST_LOGPROBS {
-            return Err(format!("logprobs: expected at most {MOST_LOGPROBS} in all, found {all}"));
-        }
-        if self.stop.len() > MOST_STOPS || self.stop.iter().any(|stop| stop.len() > STOP_BYTES) {
-            return Err(format!("stop: expected at most {MOST_STOPS} texts of at most {STOP_BYTES} bytes"));
-        }
-        if self.grammar.as_ref().is_some_and(|grammar| grammar.lark.len() > GRAMMAR_BYTES) {
-            return Err(format!("grammar: expected at most {GRAMMAR_BYTES} bytes"));
-        }
+        self.check()?;
         let sampling = self
             .sampling
             .checked()
@@ -110,6 +100,36 @@ impl SentCall {
             cancel: cancel.clone(),
             ..Call::new("call", "", self.prompt, self.max_tokens)
         })
+    }
+
+    /// Checks the lengths of what a client sent.
+    ///
+    /// # Errors
+    /// As [`SentCall::call`].
+    fn check(&self) -> std::result::Result<(), String> {
+        let prompt = match &self.prompt {
+            Prompt::Chat(messages) => messages.len(),
+            Prompt::Raw(segments) => segments.len(),
+        };
+        let (top, watched) = self.logprobs.as_ref().map_or((0, 0), |wanted| (wanted.top, wanted.watch.len()));
+        // Bytes, since nothing is tokenised yet: a text has no more tokens than bytes.
+        let given: usize = self.prefill.iter().map(|segment| segment.text().len()).sum();
+        let logprobs = top.saturating_add(watched).saturating_mul(self.max_tokens.saturating_add(given));
+        let longest = self.stop.iter().map(String::len).max().unwrap_or(0);
+        let grammar = self.grammar.as_ref().map_or(0, |grammar| grammar.lark.len());
+        let bounds = [
+            ("prompt", prompt, MOST_ENTRIES, "entries"),
+            ("prefill", self.prefill.len(), MOST_ENTRIES, "entries"),
+            ("logprobs.watch", watched, MOST_ENTRIES, "entries"),
+            ("logprobs", logprobs, MOST_LOGPROBS, "in all"),
+            ("stop", self.stop.len(), MOST_STOPS, "entries"),
+            ("stop", longest, STOP_BYTES, "bytes each"),
+            ("grammar", grammar, GRAMMAR_BYTES, "bytes"),
+        ];
+        match bounds.iter().find(|(_, found, most, _)| found > most) {
+            Some((field, found, most, what)) => Err(format!("{field}: expected at most {most} {what}, found {found}")),
+            None => Ok(()),
+        }
     }
 }
 

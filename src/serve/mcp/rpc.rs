@@ -3,6 +3,7 @@
 //! Only what every message has is read here. The arguments of a tool are read from the same bytes by the types of that tool, so
 //! no part of a message is held as untyped JSON.
 
+use crate::jsonl::{MAX_VALUES, holds_more_values};
 use axum::http::StatusCode;
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -147,8 +148,12 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 /// Reads a message; `None` for a response, which nothing here waits for.
 ///
 /// # Errors
-/// Text that is not JSON, or not a message. The id is that of the message where it can be read.
+/// Text that is not JSON, or not a message; more than [`MAX_VALUES`] values. The id is that of the message where it can be read.
 pub(super) fn read(bytes: &[u8]) -> Result<Option<Message>, Failure> {
+    if holds_more_values(bytes, MAX_VALUES) {
+        let wrong = format!("expected a message of at most {MAX_VALUES} values, found more");
+        return Err(Failure::new(None, INVALID_REQUEST, wrong));
+    }
     let Object(wire) = typed::<Object<Wire>>(bytes).map_err(|(error, path)| {
         if error.is_syntax() || error.is_eof() {
             return Failure::new(None, PARSE_ERROR, format!("expected JSON, found {}", shown(&error)));

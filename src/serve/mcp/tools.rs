@@ -6,6 +6,7 @@ use crate::assess::markdown;
 use crate::cancel::Cancel;
 use crate::contradictions::markdown as compared;
 use crate::question::Hit;
+use crate::serve::body;
 use crate::serve::mcp::rpc;
 use crate::serve::moot::sink::Sink;
 use crate::serve::moot::{as_model, ask, conflict, contradictions, search};
@@ -191,7 +192,7 @@ pub(super) fn call(state: &State, tool: Tool, message: &[u8], cancel: &Cancel, s
 struct Nothing {}
 
 fn arguments<T: DeserializeOwned + Default>(message: &[u8]) -> Answer<T> {
-    rpc::arguments(message).map_err(|(field, reason)| Refusal::field(&field, "what the tool's schema says", reason))
+    rpc::arguments(message).map_err(|(field, reason)| body::unread(&field, "what the tool's schema says", &reason))
 }
 
 fn passages(hits: &[Hit]) -> String {

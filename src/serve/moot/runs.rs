@@ -64,7 +64,7 @@ struct Reply {
 }
 
 pub(super) async fn run_all(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer {
-    let body: Body = body::values(&state, request).await?;
+    let body: Body = body::json(&state, request).await?;
     if body.stream {
         return run_streamed(state, move |state, cancel, events| {
             let reply = answered(state, body, cancel, &Sink::Events(events.clone()))?;

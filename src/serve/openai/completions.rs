@@ -1,7 +1,7 @@
 //! `/v1/completions`: text or tokens continued without a chat template, and given text scored (`echo` with `logprobs`), as
 //! lm-eval asks for it.
 
-use super::fields::{Body, Prompts};
+use super::fields::{Body, MOST_COMPLETIONS, PROMPTS, Prompts};
 use super::logprobs::{self, Token};
 use super::reply::{finish, id, now, usage};
 use crate::cancel::Cancel;
@@ -25,9 +25,7 @@ use std::sync::mpsc::Sender;
 /// Tokens of a completion where the request sets no limit, as in OpenAI's API.
 const MAX_TOKENS: usize = 16;
 
-/// Replies of one request.
-const MOST_REPLIES: usize = 2048;
-/// Those in flight at once, each with a thread.
+/// Replies in flight at once, each with a thread.
 const IN_FLIGHT: usize = 64;
 
 pub(super) async fn complete(Extract(state): Extract<Arc<State>>, request: HttpRequest<Raw>) -> Answer {
@@ -75,7 +73,7 @@ impl Body {
             Ok(tokens.map_err(MootError::from)?)
         };
         let prompts = match self.prompt.as_ref() {
-            None => return Err(Refusal::field("prompt", "a text, a list of texts, tokens or lists of tokens", "none")),
+            None => return Err(Refusal::field("prompt", PROMPTS, "none")),
             Some(Prompts::Text(text)) => vec![encode(text)?],
             Some(Prompts::Texts(texts)) => texts.iter().map(|text| encode(text)).collect::<Answer<_>>()?,
             Some(Prompts::Tokens(tokens)) => vec![tokens.clone()],
@@ -83,8 +81,8 @@ impl Body {
         };
         let (n, size, room) = (self.replies()?, tokenizer.vocab_size(), local.engine.limits().context);
         let all = prompts.len().saturating_mul(n);
-        if all == 0 || all > MOST_REPLIES {
-            return Err(Refusal::field("prompt", &format!("1 to {MOST_REPLIES} replies, n to each prompt"), all));
+        if all == 0 || all > MOST_COMPLETIONS {
+            return Err(Refusal::field("prompt", &format!("1 to {MOST_COMPLETIONS} replies, n to each prompt"), all));
         }
         if let Some(long) = prompts.iter().find(|tokens| tokens.len() > room) {
             return Err(Refusal::field("prompt", &format!("at most {room} tokens, the context"), long.len()));

@@ -3,8 +3,9 @@
 //! Tools are not called here, but a client may go on here with a chat in which another model called some. Its calls and
 //! their results are text for this model: a call is a line of the assistant, a result is a message of the user.
 
-use super::fields::{Content, Function, Incoming, ToolCall};
+use super::fields::{ContentPart, Function, Incoming, ToolCall};
 use crate::generation::{Message, Role};
+use crate::serve::body::TextOrList;
 use crate::serve::refusal::{Answer, Refusal};
 use serde_json::Value;
 
@@ -68,9 +69,9 @@ fn called<'a>(before: &'a [Incoming], message: &'a Incoming) -> Option<&'a str> 
 pub(super) fn text(message: &Incoming, index: usize) -> Answer<String> {
     match &message.content {
         None => Ok(String::new()),
-        Some(Content::Text(text)) => Ok(text.clone()),
-        Some(Content::Parts(parts)) => {
-            let text = |(at, part): (usize, &super::fields::ContentPart)| match (part.kind.as_str(), &part.text) {
+        Some(TextOrList::Text(text)) => Ok(text.clone()),
+        Some(TextOrList::List(parts)) => {
+            let text = |(at, part): (usize, &ContentPart)| match (part.kind.as_str(), &part.text) {
                 ("text", Some(text)) => Ok(text.clone()),
                 (kind, _) => {
                     let field = format!("messages[{index}].content[{at}]");

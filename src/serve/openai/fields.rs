@@ -1,13 +1,19 @@
 //! The fields of a request for chat or completions. Unknown fields are ignored, as clients send many; one that asks for what
 //! is not done here is refused.
 
-use crate::serve::body::list;
+use crate::jsonl::MAX_VALUES;
+use crate::llm::remote::MOST_STOPS;
+use crate::serve::body::{TextOrList, entries, list};
 use crate::serve::moot::given::GivenDocument;
 use crate::serve::refusal::{Answer, Refusal};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
+
+/// Replies of one request for completions, and so its prompts.
+pub(super) const MOST_COMPLETIONS: usize = 2048;
 
 /// A request for chat or completions.
 #[derive(Default, Deserialize)]
@@ -26,7 +32,7 @@ pub(super) struct Body {
     pub top_p: Option<f32>,
     pub top_k: Option<i64>,
     pub seed: Option<i64>,
-    pub stop: Option<OneOrMore>,
+    pub stop: Option<TextOrList<String, MOST_STOPS>>,
     pub n: Option<usize>,
     pub stream: Option<bool>,
     pub stream_options: Option<StreamOptions>,
@@ -61,7 +67,7 @@ pub(super) struct Body {
 pub(super) struct Incoming {
     pub role: String,
     #[serde(default)]
-    pub content: Option<Content>,
+    pub content: Option<TextOrList<ContentPart>>,
     /// Of an assistant: tools that it called.
     #[serde(default, deserialize_with = "list")]
     pub tool_calls: Vec<ToolCall>,
@@ -93,14 +99,6 @@ pub(super) struct Function {
     pub arguments: Value,
 }
 
-/// Text, or parts of it.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum Content {
-    Text(String),
-    Parts(Vec<ContentPart>),
-}
-
 /// A part of a message.
 #[derive(Deserialize)]
 pub(super) struct ContentPart {
@@ -111,21 +109,53 @@ pub(super) struct ContentPart {
 }
 
 /// Prompts without a chat: texts, or tokens.
-#[derive(Deserialize)]
-#[serde(untagged)]
 pub(super) enum Prompts {
     Text(String),
-    Texts(#[serde(deserialize_with = "list")] Vec<String>),
+    Texts(Vec<String>),
     Tokens(Vec<u32>),
     TokenLists(Vec<Vec<u32>>),
 }
 
-/// One text, or several.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum OneOrMore {
-    One(String),
-    More(Vec<String>),
+/// The expected type of `prompt`.
+pub(super) const PROMPTS: &str = "a text, a list of texts, tokens or lists of tokens";
+
+impl<'de> Deserialize<'de> for Prompts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// The first entry, which determines the type of the others.
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected a text, a token or a list of tokens, found something else")]
+        enum First {
+            Text(String),
+            Token(u32),
+            Tokens(Vec<u32>),
+        }
+
+        struct TextsOrTokens;
+
+        impl<'de> Visitor<'de> for TextsOrTokens {
+            type Value = Prompts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(PROMPTS)
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Prompts, E> {
+                Ok(Prompts::Text(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Prompts, A::Error> {
+                match seq.next_element()? {
+                    None => Ok(Prompts::Texts(Vec::new())),
+                    Some(First::Text(text)) => entries(vec![text], seq, MOST_COMPLETIONS).map(Prompts::Texts),
+                    // The context bounds them later: a body has no more values than this.
+                    Some(First::Token(token)) => entries(vec![token], seq, MAX_VALUES).map(Prompts::Tokens),
+                    Some(First::Tokens(one)) => entries(vec![one], seq, MOST_COMPLETIONS).map(Prompts::TokenLists),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(TextsOrTokens)
+    }
 }
 
 /// Whether log-probabilities are wanted (chat), or how many of the likeliest tokens (completions).

@@ -3,9 +3,10 @@
 //! Without `temperature` the likeliest token is taken, and without `seed` the seed is 0: the same request gives the same
 //! reply, as on the command line.
 
-use super::fields::{Body, OneOrMore};
+use super::fields::Body;
 use crate::generation::Sampling;
-use crate::llm::remote::{MOST_STOPS, STOP_BYTES};
+use crate::llm::remote::STOP_BYTES;
+use crate::serve::body::TextOrList;
 use crate::serve::refusal::{Answer, Refusal};
 
 /// Replies to one prompt.
@@ -47,12 +48,9 @@ impl Body {
     pub(super) fn stops(&self) -> Answer<Vec<String>> {
         let stops = match &self.stop {
             None => Vec::new(),
-            Some(OneOrMore::One(text)) => vec![text.clone()],
-            Some(OneOrMore::More(texts)) => texts.clone(),
+            Some(TextOrList::Text(text)) => vec![text.clone()],
+            Some(TextOrList::List(texts)) => texts.clone(),
         };
-        if stops.len() > MOST_STOPS {
-            return Err(Refusal::field("stop", &format!("at most {MOST_STOPS} texts"), stops.len()));
-        }
         if let Some(long) = stops.iter().find(|stop| stop.len() > STOP_BYTES) {
             return Err(Refusal::field("stop", &format!("texts of at most {STOP_BYTES} bytes"), long.len()));
         }

@@ -205,6 +205,9 @@ fn what_is_no_message_is_refused() {
     }
     let deep = format!(r#"{{"jsonrpc": "2.0", "id": 1, "method": "ping", "x": {}"#, "[".repeat(100_000));
     assert!(send_text(&deep).body.contains("-32700"));
+    let many = format!(r#"{{"jsonrpc": "2.0", "id": 1, "method": "ping", "x": [{}0]}}"#, "0,".repeat(1 << 20));
+    let refused = send_text(&many).json();
+    assert_eq!(refused["error"]["message"], "expected a message of at most 1048576 values, found more");
     // The id is that of the message where it can be read.
     assert_eq!(send_text(r#"{"jsonrpc": "2.0", "id": 9, "method": 5}"#).json()["id"], 9);
     assert_eq!(send_text("{").json()["id"], Value::Null);

@@ -109,6 +109,11 @@ fn wrong_arguments() -> Vec<(&'static str, Value, &'static str)> {
             "method.prompts",
         ),
         ("ask", json!({ "question": "x", "search": { "top": "many" } }), "search.top: "),
+        (
+            "ask",
+            json!({ "question": "x", "documents": vec!["a"; 20_001] }),
+            "documents: expected at most 20000 entries, found 20001",
+        ),
         ("conflict", json!({ "text": "" }), "text: expected a text"),
         ("search", json!({ "query": "ferry", "search": { "nothing": 1 } }), "unknown field `nothing`"),
         ("search", json!({}), "query: expected a text"),
