@@ -3,7 +3,7 @@
 use crate::cancel::Cancel;
 use crate::error::MootError;
 use crate::retrieval::Side;
-use crate::serve::body::{self, list};
+use crate::serve::body::{self, ENTRIES, entries};
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run};
 use axum::Json;
@@ -12,9 +12,10 @@ use axum::extract::State as Extract;
 use axum::http::Request;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
+use std::fmt;
 use std::sync::Arc;
 
 /// Texts embedded between two looks at whether the client has left.
@@ -30,17 +31,56 @@ struct Body {
     input_type: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
 enum Input {
     One(String),
-    Several(#[serde(deserialize_with = "list")] Vec<String>),
+    Several(Vec<String>),
     /// Tokens of some vocabulary, as some clients send them to OpenAI.
-    Other(IgnoredAny),
+    Other,
 }
 
 /// The expected type of `input`.
 const TEXTS: &str = "a text or a list of texts";
+
+// Not derived as an untagged enum, which would take a list of too many texts for tokens.
+impl<'de> Deserialize<'de> for Input {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// The first entry of a list, which determines the type of the others.
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum First {
+            Text(String),
+            Other(IgnoredAny),
+        }
+
+        struct Texts;
+
+        impl<'de> Visitor<'de> for Texts {
+            type Value = Input;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(TEXTS)
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Input, E> {
+                Ok(Input::One(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Input, A::Error> {
+                match seq.next_element()? {
+                    None => Ok(Input::Several(Vec::new())),
+                    Some(First::Text(text)) => entries(vec![text], seq, ENTRIES).map(Input::Several),
+                    Some(First::Other(_)) => IgnoredAny.visit_seq(seq).map(|_| Input::Other),
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Input, A::Error> {
+                IgnoredAny.visit_map(map).map(|_| Input::Other)
+            }
+        }
+
+        deserializer.deserialize_any(Texts)
+    }
+}
 
 pub(super) async fn embed(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer<Json<Value>> {
     let body: Body = body::json(&state, request).await?;
@@ -52,7 +92,7 @@ fn vectors(state: &State, body: &Body, cancel: &Cancel) -> Answer<Value> {
     let embedder = state.workspace()?.tools().embedder.ok_or_else(missing)?;
     let texts: Vec<&str> = match &body.input {
         None => return Err(Refusal::field("input", TEXTS, "none")),
-        Some(Input::Other(_)) => {
+        Some(Input::Other) => {
             let hint = "tokens or something else; LangChain sends texts with check_embedding_ctx_length=False";
             return Err(Refusal::field("input", TEXTS, hint));
         }
