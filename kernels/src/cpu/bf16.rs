@@ -7,8 +7,8 @@
 //! numbers in ascending order. A weight with a scale of f16 is 0 or at least 2^-40, so no product or sum is subnormal, which
 //! AMX would take as zero.
 
-use super::blocks::{FORMATS, Format, LANES, by_format};
-use super::lanes::{Ints, Lanes, Part};
+use super::blocks::{Format, LANES, by_format};
+use super::lanes::{Ints, Lanes, Outlined};
 use super::linear::PANEL;
 use super::quantise::CHUNK;
 use super::unpack::{Widened, Widening};
@@ -258,26 +258,27 @@ pub(super) unsafe fn run<L: Lanes, const ROWS: usize>(
 /// Unpacks a chunk of a panel of `FORMATS[FORMAT]`.
 ///
 /// # Safety
-/// The instructions of `L` exist; the panel is whole and has these inputs.
+/// The instructions of `L` exist; the panel is whole and has these inputs, which fit a chunk.
 #[inline(always)]
 unsafe fn widen<L: Lanes, const FORMAT: usize>(panel: &[u8], chunk: Range<usize>, to: &mut Widened) {
     // SAFETY: the caller's.
-    unsafe { L::Ints::apart(WidenOf::<FORMAT> { panel, chunk, to }) }
+    unsafe { L::Ints::outlined(WidenOf::<FORMAT> { panel, chunk, to }) }
 }
 
+/// As [`widen`], whose conditions hold.
 struct WidenOf<'a, const FORMAT: usize> {
     panel: &'a [u8],
     chunk: Range<usize>,
     to: &'a mut Widened,
 }
 
-impl<const FORMAT: usize> Part for WidenOf<'_, FORMAT> {
+impl<const FORMAT: usize> Outlined for WidenOf<'_, FORMAT> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
         let Self { panel, chunk, to } = self;
         // SAFETY: the caller's.
         unsafe {
-            let mut widening = Widening::<L, false>::new(const { FORMATS[FORMAT].1 }, panel, chunk, to.as_mut_ptr());
+            let mut widening = Widening::<L, false, FORMAT>::new(panel, chunk, to.as_mut_ptr());
             for part in 0..widening.parts() {
                 widening.part(part);
             }

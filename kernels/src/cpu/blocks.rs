@@ -136,7 +136,7 @@ pub(crate) struct Format {
     pub values: Values,
 }
 
-/// The block types; a kernel is compiled for each, by its index here.
+/// The block types; what reads packed codes is compiled for each, by its index here.
 pub(super) const FORMATS: [(BlockType, Format); 12] = [
     (BlockType::Ggml(GgmlDType::Q4_0), Format::plain(Width::Four, 8, false)),
     (BlockType::Ggml(GgmlDType::Q4_1), Format::plain(Width::Four, 0, true)),
@@ -177,8 +177,7 @@ macro_rules! by_format {
 }
 pub(super) use by_format;
 
-/// Calls `$run` with `$index`, one that [`Format::multiplied_as`] gives, as its last constant: `by_format` with half of its
-/// arms, since a kernel's compile time is that of its arms.
+/// As `by_format`, for the six indices that [`Format::multiplied_as`] returns. Compile time grows with the number of arms.
 macro_rules! by_products {
     ($index:expr, $run:ident::<$($given:tt),*>($($argument:expr),*)) => {
         match $index {
@@ -187,7 +186,8 @@ macro_rules! by_products {
             5 => $run::<$($given,)* 5>($($argument),*),
             7 => $run::<$($given,)* 7>($($argument),*),
             8 => $run::<$($given,)* 8>($($argument),*),
-            _ => $run::<$($given,)* 9>($($argument),*),
+            9 => $run::<$($given,)* 9>($($argument),*),
+            other => unreachable!("{other} is none of the six (bug)"),
         }
     };
 }
@@ -197,11 +197,19 @@ const _: () = {
     assert!(FORMATS.len() == 12, "by_format has an arm for each");
     let mut at = 0;
     while at < FORMATS.len() {
-        let (own, other) = (FORMATS[at].1, FORMATS[FORMATS[at].1.multiplied_as()].1);
+        let index = FORMATS[at].1.multiplied_as();
+        let (own, other) = (FORMATS[at].1, FORMATS[index].1);
+        assert!(
+            matches!(index, 2 | 4 | 5 | 7 | 8 | 9) && other.multiplied_as() == index,
+            "by_products has an arm for it"
+        );
         let ((code, eight), (other_code, other_eight)) = (own.largest_code(), other.largest_code());
         assert!(own.step == other.step && own.has_min == other.has_min && eight == other_eight);
         assert!((own.zero == 0) == (other.zero == 0), "both subtract a zero, or neither does");
-        assert!(own.zero <= other.zero && code <= other_code, "sums that hold the other's products hold these");
+        let largest = if code - own.zero > own.zero { code - own.zero } else { own.zero };
+        let bound = if other_code - other.zero > other.zero { other_code - other.zero } else { other.zero };
+        assert!(code <= other_code && largest <= bound, "sums that hold the other's products hold these");
+        assert!(!eight || own.zero == 128, "signed products subtract this zero");
         at += 1;
     }
 };
@@ -245,13 +253,14 @@ impl Format {
 
     /// The index in [`FORMATS`].
     pub(super) fn index(self) -> usize {
-        FORMATS.iter().position(|(_, format)| *format == self).expect("every format is in the table")
+        FORMATS.iter().position(|(_, format)| *format == self).expect("every format is in the table (bug)")
     }
 
     /// The index in [`FORMATS`] of the type whose code multiplies unpacked codes of this one too. The two differ in how codes
-    /// are packed, and in the zero.
+    /// and scales are stored, in the largest code and in the zero.
     pub(super) const fn multiplied_as(self) -> usize {
         match (self.step, self.has_min, self.width) {
+            // Q2_K, Q6_K, Q4_K, Q5_K, Q8_0, Q5_0.
             (16, true, _) => 5,
             (16, false, _) => 9,
             (_, true, Width::Four) => 7,

@@ -135,8 +135,10 @@ unsafe fn tile<L: Lanes, const ROWS: usize>(call: &Int16Call<'_>, stored: &[u8],
         let narrow = columns < PANEL;
         let (to, stride) = if narrow { (buffer.as_mut_ptr().cast(), PANEL) } else { (out, call.outputs) };
         multiply::<L, ROWS>(call.x, stored, row, to, stride);
-        for (r, line) in buffer.iter().enumerate().filter(|_| narrow) {
-            std::ptr::copy_nonoverlapping(line.as_ptr(), out.add(r * call.outputs), columns);
+        if narrow {
+            for (r, line) in buffer.iter().enumerate() {
+                std::ptr::copy_nonoverlapping(line.as_ptr(), out.add(r * call.outputs), columns);
+            }
         }
     }
 }

@@ -155,13 +155,17 @@ unsafe fn tile<L: Lanes, E: Element, const ROWS: usize>(
         let out = call.out.add(row * call.outputs + panel * PANEL);
         let mut edge = [[0.0_f32; PANEL]; ROWS];
         let narrow = columns < PANEL;
-        for (r, line) in edge.iter_mut().enumerate().filter(|_| narrow) {
-            std::ptr::copy_nonoverlapping(out.add(r * call.outputs), line.as_mut_ptr(), columns);
+        if narrow {
+            for (r, line) in edge.iter_mut().enumerate() {
+                std::ptr::copy_nonoverlapping(out.add(r * call.outputs), line.as_mut_ptr(), columns);
+            }
         }
         let (to, stride) = if narrow { (edge.as_mut_ptr().cast(), PANEL) } else { (out, call.outputs) };
         multiply::<L, E, ROWS>(call, packed, block, row, to, stride);
-        for (r, line) in edge.iter().enumerate().filter(|_| narrow) {
-            std::ptr::copy_nonoverlapping(line.as_ptr(), out.add(r * call.outputs), columns);
+        if narrow {
+            for (r, line) in edge.iter().enumerate() {
+                std::ptr::copy_nonoverlapping(line.as_ptr(), out.add(r * call.outputs), columns);
+            }
         }
     }
 }

@@ -9,7 +9,8 @@ use std::sync::OnceLock;
 
 /// Calls the macro `$then` with its arguments and one row for each kernel: `name(arguments) -> result = body;`.
 ///
-/// A body is compiled once for each table, with that table's instructions enabled. It may name `L`, the table's lanes,
+/// A body is compiled for each of these tables, with its instructions enabled; `with_vnni` and `with_tiles` take most kernels
+/// of another. It may name `L`, the table's lanes,
 /// and the sizes of its register tiles: `ROWS` of floats or int16, `INT8_ROWS` by `INT8_VECTORS` of int8, `BF16_ROWS` of bf16, `KEY_QUERIES`
 /// and `VALUE_QUERIES` that share a loaded key or value, `KEY_PAGES` that share a query's number, `SCAN_ROWS` that four
 /// queries are compared with, independent `SUMS` that hide the latency of an addition, and `DELTA_BLOCKS` of columns of a
@@ -100,7 +101,8 @@ struct Tiles {
 }
 
 /// Declares a module with a [`Table`]: its name, lanes, tile sizes and, in brackets, the target features that its kernels
-/// are compiled for. The compiler divides a package's code among threads by modules, and most of this one's is here.
+/// are compiled for. The compiler divides a package's code among threads by modules: those of these tables, and those of their lanes
+/// (`Ints::outlined`).
 macro_rules! table {
     (
         $module:ident $table:literal, $lanes:ty, $tiles:expr, $features:tt
@@ -225,13 +227,13 @@ mod with_vnni {
     use super::*;
 
     // A product takes fewer registers than AVX2's.
-    const ROWS: usize = 6;
-    const FEW: usize = 3;
+    const INT8_ROWS: usize = 6;
+    const INT8_FEW: usize = 3;
 
     #[target_feature(enable = "avx2,fma,f16c,avxvnni")]
     unsafe fn block_linear(call: &BlockCall<'_>, panels: Range<usize>, rows: Range<usize>) {
         // SAFETY: a `Table` is only reachable through `tables`, which checked the features; the rest is the caller's.
-        unsafe { block_linear::run::<lanes::AvxVnni, ROWS, 1, FEW>(call, panels, rows) }
+        unsafe { block_linear::run::<lanes::AvxVnni, INT8_ROWS, 1, INT8_FEW>(call, panels, rows) }
     }
 
     #[target_feature(enable = "avx2,fma,f16c,avxvnni")]

@@ -74,8 +74,10 @@ fn selecting(of: BlockType, count: usize) -> Vec<u8> {
 #[test]
 fn blocks_give_the_same_bits_on_every_table() {
     for (dtype, _) in blocks::FORMATS {
-        // Few enough for registers, for tiles of six, and for tiles of sixteen.
-        for (rows, inputs, outputs) in [(1, 256, 1), (6, 1280, 70), (11, 768, 32), (15, 512, 40), (37, 512, 40)] {
+        // Few enough for registers, for one tile of AVX2, for tiles of six, and for tiles of sixteen.
+        for (rows, inputs, outputs) in
+            [(1, 256, 1), (4, 768, 40), (6, 1280, 70), (11, 768, 32), (15, 512, 40), (37, 512, 40)]
+        {
             let (format, packed) = blocks(dtype, outputs, inputs);
             // A block of zeros, and one whose numbers are so large that their int8 values are all 127.
             let mut x = numbers(rows * inputs, 4);

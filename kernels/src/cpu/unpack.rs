@@ -1,7 +1,7 @@
 //! Unpacks the codes and scales of a few hundred inputs of a panel, once for all rows that are multiplied by them.
 
 use super::blocks::{FORMATS, Format, LANES, Scales, Width};
-use super::lanes::{Bytes, Ints, Lanes, Part, bias_of};
+use super::lanes::{Bytes, Ints, Lanes, Outlined, bias_of};
 use super::quantise::CHUNK;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -81,16 +81,17 @@ pub(super) unsafe fn unpack_format<L: Lanes, const SIGNED: bool, const FORMAT: u
     scratch: *mut Scratch,
 ) {
     // SAFETY: the caller's.
-    unsafe { L::Ints::apart(UnpackOf::<SIGNED, FORMAT> { panel, inputs, scratch }) }
+    unsafe { L::Ints::outlined(UnpackOf::<SIGNED, FORMAT> { panel, inputs, scratch }) }
 }
 
+/// As [`unpack`], whose conditions hold.
 struct UnpackOf<'a, const SIGNED: bool, const FORMAT: usize> {
     panel: &'a [u8],
     inputs: Range<usize>,
     scratch: *mut Scratch,
 }
 
-impl<const SIGNED: bool, const FORMAT: usize> Part for UnpackOf<'_, SIGNED, FORMAT> {
+impl<const SIGNED: bool, const FORMAT: usize> Outlined for UnpackOf<'_, SIGNED, FORMAT> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
         // SAFETY: the caller's.
@@ -125,8 +126,7 @@ impl Widened {
 ///
 /// A weight is `bf16(fma(bias + code, scale, offset))` with `offset = fma(-(bias + zero), scale, min)`: `scale * (code - zero)
 /// + min` but for the rounding of `offset`, which is to less than `scale / 2^17`, or with codes of eight bits none.
-pub(super) struct Widening<'a, L, const PAIRS: bool> {
-    format: Format,
+pub(super) struct Widening<'a, L, const PAIRS: bool, const FORMAT: usize> {
     panel: &'a [u8],
     inputs: Range<usize>,
     to: *mut u16,
@@ -134,17 +134,17 @@ pub(super) struct Widening<'a, L, const PAIRS: bool> {
     factors: [[L; 2]; 2],
 }
 
-impl<'a, L: Lanes, const PAIRS: bool> Widening<'a, L, PAIRS> {
+impl<'a, L: Lanes, const PAIRS: bool, const FORMAT: usize> Widening<'a, L, PAIRS, FORMAT> {
     /// Of `inputs`, whose ends are multiples of 32, into a [`Widened`].
     ///
     /// # Safety
-    /// The instructions of `L` exist. `panel` is a whole panel and has these inputs; they fit a chunk, and `to` has room for
+    /// The instructions of `L` exist. `panel` is a whole panel of `FORMATS[FORMAT]` and has these inputs; they fit a chunk, and `to` has room for
     /// one.
     #[inline(always)]
-    pub(super) unsafe fn new(format: Format, panel: &'a [u8], inputs: Range<usize>, to: *mut u16) -> Self {
+    pub(super) unsafe fn new(panel: &'a [u8], inputs: Range<usize>, to: *mut u16) -> Self {
         // SAFETY: the caller's.
         let zero = unsafe { L::splat(0.0) };
-        Self { format, panel, inputs, to, factors: [[zero; 2]; 2] }
+        Self { panel, inputs, to, factors: [[zero; 2]; 2] }
     }
 
     /// Parts of 128 weights: two groups of 32 inputs of half a panel.
@@ -158,7 +158,7 @@ impl<'a, L: Lanes, const PAIRS: bool> Widening<'a, L, PAIRS> {
     /// There is such a part, and the instructions of `L` exist.
     #[inline(always)]
     pub(super) unsafe fn part(&mut self, number: usize) {
-        let Self { format, .. } = *self;
+        let format = const { FORMATS[FORMAT].1 };
         let (tile, group, eight) = (number / 4, number % 4, format.largest_code().1);
         // SAFETY: the caller's; a tile has room for 32 inputs of half a panel.
         unsafe {
@@ -323,13 +323,18 @@ impl<L: Lanes> Stored<L> {
             if let Some(table) = self.format.table() {
                 return [low.select(table), high.select(table)];
             }
-            let plane = |number: usize| L::Bytes::load(from.add(256 + 64 * number));
+            // No closures, which would not be compiled for the instructions of the kernel.
+            let planes = from.add(256);
             match width {
                 Width::Four | Width::Eight => [low, high],
-                Width::Five => [low.or(plane(0).left(4 - shift, 0x10)), high.or(plane(0).right(shift, 0x10))],
+                Width::Five => {
+                    let plane = L::Bytes::load(planes);
+                    [low.or(plane.left(4 - shift, 0x10)), high.or(plane.right(shift, 0x10))]
+                }
                 Width::Six => {
-                    let bits = |number: usize| plane(number).right(2 * shift, 0x03).left(4, 0x30);
-                    [low.or(bits(0)), high.or(bits(1))]
+                    let near = L::Bytes::load(planes).right(2 * shift, 0x03).left(4, 0x30);
+                    let far = L::Bytes::load(planes.add(64)).right(2 * shift, 0x03).left(4, 0x30);
+                    [low.or(near), high.or(far)]
                 }
             }
         }

@@ -9,8 +9,8 @@
 
 use super::tiles::{Shapes, Tiles};
 use crate::cpu::bf16::{SumTile, TILE_ROWS, TileCall};
-use crate::cpu::blocks::{FORMATS, Format, by_format};
-use crate::cpu::lanes::{Ints, Lanes, Part};
+use crate::cpu::blocks::{FORMATS, by_format};
+use crate::cpu::lanes::{Ints, Lanes, Outlined};
 use crate::cpu::quantise::CHUNK;
 use crate::cpu::unpack::{Widened, Widening};
 use std::ops::Range;
@@ -41,7 +41,7 @@ pub(in crate::cpu) unsafe fn run<L: Lanes, T: Tiles>(
 #[inline(always)]
 unsafe fn run_format<L: Lanes, T: Tiles, const FORMAT: usize>(run: Run<'_, T>) {
     // SAFETY: the caller's.
-    unsafe { L::Ints::apart(RunOf::<T, FORMAT>(run)) }
+    unsafe { L::Ints::outlined(RunOf::<T, FORMAT>(run)) }
 }
 
 /// The operands of [`run`].
@@ -53,13 +53,13 @@ struct Run<'a, T> {
     sums: *mut SumTile,
 }
 
+/// As [`run`], whose conditions hold.
 struct RunOf<'a, T, const FORMAT: usize>(Run<'a, T>);
 
-impl<T: Tiles, const FORMAT: usize> Part for RunOf<'_, T, FORMAT> {
+impl<T: Tiles, const FORMAT: usize> Outlined for RunOf<'_, T, FORMAT> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
         let Run { tiles, call, panels, rows, sums } = self.0;
-        let format = const { FORMATS[FORMAT].1 };
         let inputs = call.x.inputs;
         let mut widened = [Widened::new(), Widened::new()];
         let [now, next] = &mut widened;
@@ -68,7 +68,7 @@ impl<T: Tiles, const FORMAT: usize> Part for RunOf<'_, T, FORMAT> {
         // SAFETY: the caller's; between `configure` and `release` only the products use tiles.
         unsafe {
             tiles.configure(&SHAPES);
-            let mut first = widening::<L>(call, format, &panels, 0, now);
+            let mut first = widening::<L, FORMAT>(call, &panels, 0, now);
             for part in 0..first.parts() {
                 first.part(part);
             }
@@ -82,9 +82,8 @@ impl<T: Tiles, const FORMAT: usize> Part for RunOf<'_, T, FORMAT> {
                     steps: CHUNK.min(inputs - from) / 32,
                     rows: rows.len(),
                 };
-                let mut ahead =
-                    if number + 1 < tasks { Some(widening(call, format, &panels, number + 1, next)) } else { None };
-                multiply::<L, T>(tiles, &task, ahead.as_mut());
+                let mut ahead = if number + 1 < tasks { Some(widening(call, &panels, number + 1, next)) } else { None };
+                multiply::<L, T, FORMAT>(tiles, &task, ahead.as_mut());
                 std::mem::swap(&mut now, &mut next);
             }
             tiles.release();
@@ -94,18 +93,17 @@ impl<T: Tiles, const FORMAT: usize> Part for RunOf<'_, T, FORMAT> {
 
 /// Unpacks task `number` of some panels: chunk after chunk, and of each all panels.
 #[inline(always)]
-unsafe fn widening<'a, L: Lanes>(
+unsafe fn widening<'a, L: Lanes, const FORMAT: usize>(
     call: &TileCall<'a>,
-    format: Format,
     panels: &Range<usize>,
     number: usize,
     to: &mut Widened,
-) -> Widening<'a, L, true> {
-    let (inputs, bytes) = (call.x.inputs, format.panel_bytes(call.x.inputs));
+) -> Widening<'a, L, true, FORMAT> {
+    let (inputs, bytes) = (call.x.inputs, const { FORMATS[FORMAT].1 }.panel_bytes(call.x.inputs));
     let (panel, from) = (panels.start + number % panels.len(), number / panels.len() * CHUNK);
     let stored = &call.packed[panel * bytes..][..bytes];
     // SAFETY: the caller's.
-    unsafe { Widening::new(format, stored, from..inputs.min(from + CHUNK), to.as_mut_ptr()) }
+    unsafe { Widening::new(stored, from..inputs.min(from + CHUNK), to.as_mut_ptr()) }
 }
 
 /// A chunk of a panel, and the rows that it is multiplied with.
@@ -125,7 +123,11 @@ struct Task {
 
 /// Adds a chunk's products to the sums, and meanwhile unpacks the weights of the next one.
 #[inline(always)]
-unsafe fn multiply<L: Lanes, T: Tiles>(tiles: &mut T, task: &Task, mut ahead: Option<&mut Widening<'_, L, true>>) {
+unsafe fn multiply<L: Lanes, T: Tiles, const FORMAT: usize>(
+    tiles: &mut T,
+    task: &Task,
+    mut ahead: Option<&mut Widening<'_, L, true, FORMAT>>,
+) {
     let parts = ahead.as_ref().map_or(0, |ahead| ahead.parts());
     let all = task.rows.div_ceil(2 * TILE_ROWS) * task.steps;
     let (mut done, mut widened) = (0, 0);

@@ -49,7 +49,7 @@ mod window;
 use super::block_linear::BlockCall;
 use super::block_linear::recipe;
 use super::blocks::{FORMATS, LANES, by_format, by_products};
-use super::lanes::{Ints, Lanes, OFFSET, Part};
+use super::lanes::{Ints, Lanes, OFFSET, Outlined};
 use super::quantise::{BLOCK, CHUNK};
 use super::unpack::{scratch, unpack_format};
 use partial::Partial;
@@ -93,7 +93,7 @@ pub(super) unsafe fn run<L: Lanes, T: Tiles>(
     rows: Range<usize>,
 ) {
     let (format, inputs) = (call.format, call.x.inputs);
-    let (bytes, index, products) = (format.panel_bytes(inputs), format.index(), format.multiplied_as());
+    let (bytes, index, multiplied_as) = (format.panel_bytes(inputs), format.index(), format.multiplied_as());
     let mut scratch = [const { scratch() }; PANELS];
     let mut slots = Slots([const { MaybeUninit::uninit() }; PRODUCTS]);
     let mut partial = Partial::new();
@@ -112,8 +112,8 @@ pub(super) unsafe fn run<L: Lanes, T: Tiles>(
                     }
                     let task = ChunkTask::new(call, scratch.as_ptr().cast(), together.clone(), chunk, &rows);
                     by_products!(
-                        products,
-                        multiply::<L, T>(Products { tiles, task: &task, slots: &mut slots, partial: &mut partial })
+                        multiplied_as,
+                        multiply::<L, T>(Operands { tiles, task: &task, slots: &mut slots, partial: &mut partial })
                     );
                 }
             }
@@ -124,25 +124,28 @@ pub(super) unsafe fn run<L: Lanes, T: Tiles>(
 
 /// A chunk of some panels for all rows of the task; `FORMAT` is that of `multiplied_as`.
 #[inline(always)]
-unsafe fn multiply<L: Lanes, T: Tiles, const FORMAT: usize>(products: Products<'_, T>) {
+unsafe fn multiply<L: Lanes, T: Tiles, const FORMAT: usize>(operands: Operands<'_, T>) {
     // SAFETY: the caller's.
-    unsafe { L::Ints::apart(ProductsOf::<T, FORMAT>(products)) }
+    unsafe { L::Ints::outlined(ProductsOf::<T, FORMAT>(operands)) }
 }
 
 /// The operands of [`multiply`].
-struct Products<'a, T> {
+struct Operands<'a, T> {
     tiles: &'a mut T,
     task: &'a ChunkTask<'a>,
     slots: &'a mut Slots,
     partial: &'a mut Partial,
 }
 
-struct ProductsOf<'a, T, const FORMAT: usize>(Products<'a, T>);
+/// As [`multiply`], whose conditions hold.
+struct ProductsOf<'a, T, const FORMAT: usize>(Operands<'a, T>);
 
-impl<T: Tiles, const FORMAT: usize> Part for ProductsOf<'_, T, FORMAT> {
+impl<T: Tiles, const FORMAT: usize> Outlined for ProductsOf<'_, T, FORMAT> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
-        let Products { tiles, task, slots, partial } = self.0;
+        let Operands { tiles, task, slots, partial } = self.0;
+        // A copy, whose fields stay in registers: an instruction on tiles may write any memory.
+        let task = &{ *task };
         let step = const { FORMATS[FORMAT].1.step };
         let mut now = Segment { row: 0, input: 0, half: 0 };
         // SAFETY: the caller's; `scale_sums` reads the slots of this segment before the next one's products are stored there.

@@ -45,7 +45,8 @@ pub(super) struct ChunkTask<'a> {
     pub(super) stride: usize,
     /// First of the rows.
     pub(super) row: usize,
+    /// Rows of the whole task.
     pub(super) rows: usize,
-    /// Of the panel.
+    /// Columns of the panel: fewer than its width in the last one.
     pub(super) columns: usize,
 }

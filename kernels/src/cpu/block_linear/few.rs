@@ -4,7 +4,7 @@ use super::call::BlockCall;
 use super::recipe::{self, BlockInputs};
 use super::step::{begins_with_zero, groups_of, multiply_codes, products, sum_of_step};
 use crate::cpu::blocks::{FORMATS, Format, LANES};
-use crate::cpu::lanes::{Ints, Lanes, Part};
+use crate::cpu::lanes::{Ints, Lanes, Outlined};
 use crate::cpu::linear::PANEL;
 use crate::cpu::quantise::{BLOCK, CHUNK, Int8};
 use crate::cpu::unpack::Stored;
@@ -16,7 +16,7 @@ use std::ops::Range;
 #[inline(always)]
 pub(super) unsafe fn few<L: Lanes, const AT_ONCE: usize, const FORMAT: usize>(few: Few<'_>) {
     // SAFETY: the caller's.
-    unsafe { L::Ints::apart(FewOf::<AT_ONCE, FORMAT>(few)) }
+    unsafe { L::Ints::outlined(FewOf::<AT_ONCE, FORMAT>(few)) }
 }
 
 /// The operands of [`few`].
@@ -29,9 +29,10 @@ pub(super) struct Few<'a> {
     pub(super) rows: Range<usize>,
 }
 
+/// As [`few`], whose conditions hold.
 struct FewOf<'a, const AT_ONCE: usize, const FORMAT: usize>(Few<'a>);
 
-impl<const AT_ONCE: usize, const FORMAT: usize> Part for FewOf<'_, AT_ONCE, FORMAT> {
+impl<const AT_ONCE: usize, const FORMAT: usize> Outlined for FewOf<'_, AT_ONCE, FORMAT> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
         let Few { call, panel, number, columns, rows } = self.0;
@@ -54,8 +55,10 @@ impl<const AT_ONCE: usize, const FORMAT: usize> Part for FewOf<'_, AT_ONCE, FORM
                     2 => multiply_in_registers::<L, 2, FORMAT>(call, panel, row, to, stride),
                     _ => multiply_in_registers::<L, 1, FORMAT>(call, panel, row, to, stride),
                 }
-                for (r, line) in buffer[..many].iter().enumerate().filter(|_| narrow) {
-                    std::ptr::copy_nonoverlapping(line.as_ptr(), out.add(r * call.outputs), columns);
+                if narrow {
+                    for (r, line) in buffer[..many].iter().enumerate() {
+                        std::ptr::copy_nonoverlapping(line.as_ptr(), out.add(r * call.outputs), columns);
+                    }
                 }
             }
         }

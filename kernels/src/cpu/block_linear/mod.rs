@@ -46,7 +46,7 @@ pub(super) unsafe fn run<L: Lanes, const ROWS: usize, const HALVES: usize, const
     rows: Range<usize>,
 ) {
     let BlockCall { format, x, .. } = *call;
-    let (bytes, index, products) = (format.panel_bytes(x.inputs), format.index(), format.multiplied_as());
+    let (bytes, index, multiplied_as) = (format.panel_bytes(x.inputs), format.index(), format.multiplied_as());
     let in_registers = rows.len() <= few_rows::<L, AT_ONCE>(format);
     let chunk = if rows.len() <= ROWS { SMALL_CHUNK } else { CHUNK };
     let mut scratch = scratch();
@@ -74,7 +74,7 @@ pub(super) unsafe fn run<L: Lanes, const ROWS: usize, const HALVES: usize, const
                     stride: call.outputs,
                     row: rows.start,
                 };
-                by_products!(products, tiles::<L, ROWS, HALVES>(task));
+                by_products!(multiplied_as, tiles::<L, ROWS, HALVES>(task));
             }
         }
     }

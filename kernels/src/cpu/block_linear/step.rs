@@ -4,8 +4,8 @@ use crate::cpu::blocks::{FORMATS, Format};
 use crate::cpu::lanes::{Ints, Lanes};
 use crate::cpu::quantise::{CHUNK, LARGEST, Sums};
 
-/// Whether i32 sums begin with minus the zero times a step's sum of `x` values: codes are multiplied with their zero in, and
-/// narrow products do not begin with it.
+/// Whether i32 sums begin with minus the zero times a step's sum of `x` values. False where narrow products begin with it, and
+/// where codes of eight bits are multiplied signed.
 pub(super) const fn begins_with_zero<L: Lanes, const FORMAT: usize>() -> bool {
     let Format { zero, .. } = FORMATS[FORMAT].1;
     let (_, eight) = FORMATS[FORMAT].1.largest_code();
@@ -31,10 +31,10 @@ pub(super) unsafe fn products<L: Lanes, const FORMAT: usize>(
     r: usize,
     step: usize,
 ) -> <L::Ints as Ints>::Products {
-    let Format { zero: of_type, step: per_step, .. } = const { FORMATS[FORMAT].1 };
+    let Format { zero: representative_zero, step: per_step, .. } = const { FORMATS[FORMAT].1 };
     // SAFETY: the caller's.
     unsafe {
-        if !L::Ints::NARROW || of_type == 0 || const { FORMATS[FORMAT].1.largest_code().1 } {
+        if !L::Ints::NARROW || representative_zero == 0 || const { FORMATS[FORMAT].1.largest_code().1 } {
             return dot.products(0, []);
         }
         let at = sums.add(r * (CHUNK / 16) + step * per_step / 16);

@@ -6,22 +6,24 @@ use super::call::ChunkTask;
 use super::recipe::{self, BlockInputs};
 use super::step::{begins_with_zero, groups_of, multiply_codes, products, sum_of_step};
 use crate::cpu::blocks::{FORMATS, Format, LANES};
-use crate::cpu::lanes::{Bytes, Ints, Lanes, Part};
+use crate::cpu::lanes::{Bytes, Ints, Lanes, Outlined};
 use crate::cpu::linear::PANEL;
 use crate::cpu::quantise::{BLOCK, CHUNK, Sums};
 use crate::cpu::unpack::HalfPanel;
 use std::hint::black_box;
+use std::mem::MaybeUninit;
 
 /// All rows, in tiles of about equal size: eight rows are four and four, not six and two.
 #[inline(always)]
 pub(super) unsafe fn tiles<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(task: ChunkTask<'_>) {
     // SAFETY: the caller's.
-    unsafe { L::Ints::apart(TilesOf::<ROWS, HALVES, FORMAT>(task)) }
+    unsafe { L::Ints::outlined(TilesOf::<ROWS, HALVES, FORMAT>(task)) }
 }
 
+/// As [`tiles`], whose conditions hold.
 struct TilesOf<'a, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(ChunkTask<'a>);
 
-impl<const ROWS: usize, const HALVES: usize, const FORMAT: usize> Part for TilesOf<'_, ROWS, HALVES, FORMAT> {
+impl<const ROWS: usize, const HALVES: usize, const FORMAT: usize> Outlined for TilesOf<'_, ROWS, HALVES, FORMAT> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
         let task = self.0;
@@ -32,7 +34,7 @@ impl<const ROWS: usize, const HALVES: usize, const FORMAT: usize> Part for Tiles
         let mut done = 0;
         for tile in 0..count {
             let many = (task.rows - done).div_ceil(count - tile);
-            // SAFETY: the caller's; rows from `done` on are within `rows`.
+            // SAFETY: the caller's; rows from `done` on are within `task.rows`.
             unsafe {
                 let at = ChunkTask { out: task.out.add(done * task.stride), row: task.row + done, ..task };
                 match many {
@@ -53,19 +55,24 @@ impl<const ROWS: usize, const HALVES: usize, const FORMAT: usize> Part for Tiles
 #[inline(always)]
 unsafe fn edge<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(task: &ChunkTask<'_>) {
     let columns = task.columns;
+    let (mut out, mut stride) = (task.out, task.stride);
+    // Zeroed only where it is used: with few rows this is the innermost call.
+    let mut buffer = MaybeUninit::<[[f32; PANEL]; ROWS]>::uninit();
     // SAFETY: the caller's; a narrow last panel goes through a buffer of full width.
     unsafe {
-        let mut buffer = [[0.0_f32; PANEL]; ROWS];
-        let narrow = columns < PANEL;
-        for (r, line) in buffer.iter_mut().enumerate().filter(|_| narrow) {
-            std::ptr::copy_nonoverlapping(task.out.add(r * task.stride), line.as_mut_ptr(), columns);
+        if columns < PANEL {
+            (out, stride) = (buffer.write([[0.0; PANEL]; ROWS]).as_mut_ptr().cast(), PANEL);
+            for r in 0..ROWS {
+                std::ptr::copy_nonoverlapping(task.out.add(r * task.stride), out.add(r * PANEL), columns);
+            }
         }
-        let (out, stride) = if narrow { (buffer.as_mut_ptr().cast(), PANEL) } else { (task.out, task.stride) };
         for half in (0..2).step_by(HALVES) {
             multiply::<L, ROWS, HALVES, FORMAT>(&ChunkTask { out, stride, ..*task }, half);
         }
-        for (r, line) in buffer.iter().enumerate().filter(|_| narrow) {
-            std::ptr::copy_nonoverlapping(line.as_ptr(), task.out.add(r * task.stride), columns);
+        if columns < PANEL {
+            for r in 0..ROWS {
+                std::ptr::copy_nonoverlapping(out.add(r * PANEL), task.out.add(r * task.stride), columns);
+            }
         }
     }
 }

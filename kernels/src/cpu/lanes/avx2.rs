@@ -1,6 +1,6 @@
 //! Two registers of 256 bits.
 
-use super::traits::{Bytes, Ints, Lanes, Part};
+use super::traits::{Bytes, Ints, Lanes, Outlined};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 use std::mem::transmute;
@@ -194,8 +194,8 @@ impl Ints for Avx2Ints {
 
     #[target_feature(enable = "avx2,fma,f16c")]
     #[inline(never)]
-    unsafe fn apart<P: Part>(part: P) {
-        unsafe { part.run::<Self::Floats>() }
+    unsafe fn outlined<O: Outlined>(of: O) {
+        unsafe { of.run::<Self::Floats>() }
     }
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {

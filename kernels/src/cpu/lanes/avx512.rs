@@ -1,6 +1,6 @@
 //! One register of 512 bits.
 
-use super::traits::{Bytes, Ints, Lanes, OFFSET, Part, bias_of};
+use super::traits::{Bytes, Ints, Lanes, OFFSET, Outlined, bias_of};
 use std::arch::{asm, x86_64::*};
 use std::mem::transmute;
 
@@ -227,8 +227,8 @@ impl Ints for Avx512Ints {
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     #[inline(never)]
-    unsafe fn apart<P: Part>(part: P) {
-        unsafe { part.run::<Self::Floats>() }
+    unsafe fn outlined<O: Outlined>(of: O) {
+        unsafe { of.run::<Self::Floats>() }
     }
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {

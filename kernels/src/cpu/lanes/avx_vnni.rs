@@ -1,7 +1,7 @@
 //! AVX2's lanes with AVX-VNNI's products of bytes: four products and their sum in one instruction.
 
 use super::avx2::{Avx2Bytes, Ymm};
-use super::traits::{Ints, Part};
+use super::traits::{Ints, Outlined};
 use std::arch::x86_64::*;
 
 /// AVX-VNNI: products of bytes are added up as i32 at once.
@@ -20,8 +20,8 @@ impl Ints for AvxVnniInts {
 
     #[target_feature(enable = "avx2,fma,f16c,avxvnni")]
     #[inline(never)]
-    unsafe fn apart<P: Part>(part: P) {
-        unsafe { part.run::<Self::Floats>() }
+    unsafe fn outlined<O: Outlined>(of: O) {
+        unsafe { of.run::<Self::Floats>() }
     }
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {

@@ -26,7 +26,7 @@ pub(super) use neon::Neon;
 pub(super) use portable::Portable;
 #[cfg(target_arch = "x86_64")]
 pub(super) use sse2::Sse2;
-pub(super) use traits::{Bytes, Ints, Lanes, OFFSET, Part, bias_of};
+pub(super) use traits::{Bytes, Ints, Lanes, OFFSET, Outlined, bias_of};
 
 /// The sum of all lanes in one fixed order: the upper half is added to the lower, four times.
 #[inline(always)]

@@ -3,7 +3,7 @@
 //! Instructions that had no stable intrinsic in the oldest Rust that this is built with are in assembly: `fcvtl`,
 //! `sdot`, `prfm`.
 
-use super::traits::{Bytes, Ints, Lanes, Part};
+use super::traits::{Bytes, Ints, Lanes, Outlined};
 use std::arch::aarch64::*;
 use std::arch::asm;
 use std::mem::transmute;
@@ -179,8 +179,8 @@ impl Ints for NeonInts {
 
     #[target_feature(enable = "neon,dotprod")]
     #[inline(never)]
-    unsafe fn apart<P: Part>(part: P) {
-        unsafe { part.run::<Self::Floats>() }
+    unsafe fn outlined<O: Outlined>(of: O) {
+        unsafe { of.run::<Self::Floats>() }
     }
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {

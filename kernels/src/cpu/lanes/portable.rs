@@ -1,6 +1,6 @@
 //! Plain Rust: the definition of the other implementations' results, and what processors without another use.
 
-use super::traits::{Bytes, Ints, Lanes, Part};
+use super::traits::{Bytes, Ints, Lanes, Outlined};
 use half::{bf16, f16};
 
 #[derive(Clone, Copy)]
@@ -113,8 +113,8 @@ impl Ints for PortableInts {
     const NARROW: bool = false;
 
     #[inline(never)]
-    unsafe fn apart<P: Part>(part: P) {
-        unsafe { part.run::<Self::Floats>() }
+    unsafe fn outlined<O: Outlined>(of: O) {
+        unsafe { of.run::<Self::Floats>() }
     }
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {

@@ -1,7 +1,7 @@
 //! Four registers of 128 bits, with the instructions of every x86-64 processor.
 
 use super::fma::{fma, quarters};
-use super::traits::{Bytes, Ints, Lanes, Part};
+use super::traits::{Bytes, Ints, Lanes, Outlined};
 use std::arch::x86_64::*;
 use std::mem::transmute;
 
@@ -216,8 +216,8 @@ impl Ints for Sse2Ints {
     const NARROW: bool = false;
 
     #[inline(never)]
-    unsafe fn apart<P: Part>(part: P) {
-        unsafe { part.run::<Self::Floats>() }
+    unsafe fn outlined<O: Outlined>(of: O) {
+        unsafe { of.run::<Self::Floats>() }
     }
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {

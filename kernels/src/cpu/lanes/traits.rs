@@ -160,8 +160,12 @@ pub(in crate::cpu) trait Ints: Copy {
     /// second of inputs 2 and 3. They wrap, so what they are in the end has to fit, and every pair of products.
     const NARROW: bool;
 
-    /// Runs a part of a kernel as a function of its own, compiled for the instructions of these lanes.
-    unsafe fn apart<P: Part>(part: P);
+    /// Runs a part of a kernel as a function of its own, compiled for the instructions of these lanes. It is here and not in
+    /// [`Lanes`], because AVX2 and AVX-VNNI share their floats.
+    ///
+    /// # Safety
+    /// The instructions exist, and what `of` asks for holds.
+    unsafe fn outlined<O: Outlined>(of: O);
     unsafe fn splat(x: i32) -> Self;
     #[allow(dead_code, reason = "only used with AMX, which is compiled for x86-64")]
     unsafe fn load(from: *const i32) -> Self;
@@ -190,13 +194,13 @@ pub(in crate::cpu) trait Ints: Copy {
     }
 }
 
-/// A part of a kernel that [`Ints::apart`] runs: what differs from format to format. In one function with all formats, the
-/// compiler takes a time that grows with the square of their number.
-pub(in crate::cpu) trait Part {
+/// A part of a kernel that [`Ints::outlined`] runs: what differs from format to format. In one function with all formats the
+/// compiler would take a time that grows with the square of their number (`benches/results/build.md`).
+pub(in crate::cpu) trait Outlined {
     /// Always inlined: the function around it has the instructions.
     ///
     /// # Safety
-    /// The instructions of `L` exist, and what the part itself asks for holds.
+    /// The instructions of `L` exist, and what the type asks for holds.
     unsafe fn run<L: Lanes>(self);
 }
 
