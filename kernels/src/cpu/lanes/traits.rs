@@ -194,8 +194,8 @@ pub(in crate::cpu) trait Ints: Copy {
     }
 }
 
-/// A part of a kernel that [`Ints::outlined`] runs: what differs from format to format. In one function with all formats the
-/// compiler would take a time that grows with the square of their number (`benches/results/build.md`).
+/// A part of a kernel that [`Ints::outlined`] runs: what differs by format. Inlined into one function, twelve formats take the
+/// compiler far longer than twelve functions (`benches/results/build.md`).
 pub(in crate::cpu) trait Outlined {
     /// Always inlined: the function around it has the instructions.
     ///
