@@ -2,7 +2,7 @@
 
 use crate::cuda;
 use candle_core::{Device, DeviceLocation, Result};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The CUDA device of this number, set up for the ops here: it has a stream of its own, and freed memory stays reserved by
 /// the process.
@@ -25,19 +25,96 @@ pub fn opened_again(device: &Device) -> Result<Device> {
     }
 }
 
-/// Whether products of blocks on CUDA devices are not to be used, whatever they were compiled for.
-static BLOCKS_DISTRUSTED: AtomicBool = AtomicBool::new(false);
+/// Kernels of ours on CUDA devices that one check of the [self-test](crate::self_test) covers. Where it finds one of them
+/// wrong, none of the group is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelGroup {
+    /// Norms and activations. Without them Candle's operations are composed.
+    Rows,
+    /// Rotation, which stores keys and values, and attention. Without them Candle's operations are composed, steps are
+    /// not captured, and sums in a fixed order are refused.
+    Attention,
+    /// Products in a fixed order. Without them sums in a fixed order are refused.
+    FixedOrder,
+    /// Sampling. Without it logits are sampled on the CPU.
+    Sampling,
+    /// Attention and norms of encoders. Without them Candle's operations are composed.
+    Encoders,
+    /// Products of blocks, Candle's too. Without them quantised weights are widened.
+    Blocks,
+}
 
-/// Makes [`multiplies_blocks`] and [`packs_blocks`] false for CUDA devices from now on, after a self-test found these products wrong.
-pub fn distrust_blocks() {
-    BLOCKS_DISTRUSTED.store(true, Ordering::Relaxed);
+impl KernelGroup {
+    /// All groups.
+    pub const ALL: [Self; 6] =
+        [Self::Rows, Self::Attention, Self::FixedOrder, Self::Sampling, Self::Encoders, Self::Blocks];
+
+    /// What its kernels compute.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rows => "norms and activations",
+            Self::Attention => "rotation and attention",
+            Self::FixedOrder => "products in a fixed order",
+            Self::Sampling => "sampling",
+            Self::Encoders => "encoders",
+            Self::Blocks => "products of blocks",
+        }
+    }
+
+    /// What is done instead of using its kernels.
+    #[must_use]
+    pub fn replacement(self) -> &'static str {
+        match self {
+            Self::Rows | Self::Encoders => "computed by Candle's operations instead, which is slower",
+            Self::Attention => "computed by Candle's operations instead, which is slower; --exact is refused",
+            Self::FixedOrder => "--exact is refused",
+            Self::Sampling => "tokens are sampled on the CPU instead",
+            Self::Blocks => "quantised weights are widened instead",
+        }
+    }
+}
+
+/// Groups of kernels that are not used any more.
+struct Distrusted(AtomicU8);
+
+impl Distrusted {
+    const fn none() -> Self {
+        Self(AtomicU8::new(0))
+    }
+
+    fn add(&self, group: KernelGroup) {
+        self.0.fetch_or(1 << group as u8, Ordering::Relaxed);
+    }
+
+    fn has(&self, group: KernelGroup) -> bool {
+        self.0.load(Ordering::Relaxed) & (1 << group as u8) != 0
+    }
+}
+
+static DISTRUSTED: Distrusted = Distrusted::none();
+
+/// Stops the use of a group's kernels on all CUDA devices of the process, after a self-test found them wrong.
+pub fn distrust(group: KernelGroup) {
+    DISTRUSTED.add(group);
+}
+
+/// Whether ops of `group` use kernels of ours on `device`: on the CPU always, on a CUDA device unless they are
+/// [distrusted](distrust).
+#[must_use]
+pub fn has_kernels(device: &Device, group: KernelGroup) -> bool {
+    match device {
+        Device::Cpu => true,
+        Device::Cuda(_) => !DISTRUSTED.has(group),
+        Device::Metal(_) => false,
+    }
 }
 
 /// Whether `device` has our kernels for [packed blocks](crate::PackedBlocks), which are compiled for every CUDA device that
 /// is used, and a self-test did not find them wrong.
 #[must_use]
 pub fn packs_blocks(device: &Device) -> bool {
-    device.is_cuda() && !BLOCKS_DISTRUSTED.load(Ordering::Relaxed)
+    device.is_cuda() && has_kernels(device, KernelGroup::Blocks)
 }
 
 /// Whether Candle multiplies matrices on `device` by the blocks of their files. Candle's kernels for this are compiled for
@@ -45,7 +122,7 @@ pub fn packs_blocks(device: &Device) -> bool {
 #[must_use]
 pub fn multiplies_blocks(device: &Device) -> bool {
     match device {
-        Device::Cuda(device) => !BLOCKS_DISTRUSTED.load(Ordering::Relaxed) && cuda::multiplies_blocks(device),
+        Device::Cuda(device) => !DISTRUSTED.has(KernelGroup::Blocks) && cuda::multiplies_blocks(device),
         _ => true,
     }
 }
@@ -117,5 +194,20 @@ pub fn device_memory(device: &Device) -> Result<Option<(usize, usize)>> {
     match device {
         Device::Cuda(device) => cuda::memory(device).map(Some),
         _ => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_group_is_distrusted_by_itself() {
+        for group in KernelGroup::ALL {
+            let distrusted = Distrusted::none();
+            distrusted.add(group);
+            let found: Vec<KernelGroup> = KernelGroup::ALL.into_iter().filter(|&other| distrusted.has(other)).collect();
+            assert_eq!(found, [group]);
+        }
     }
 }

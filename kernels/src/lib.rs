@@ -39,8 +39,8 @@ mod cuda;
 pub use backtrace::without_backtrace;
 pub use cpu::{Activation, BlockType, Gate, Storage};
 pub use gpu::{
-    FreedOn, device_memory, distrust_blocks, free_on, gpu_description, multiplies_blocks, open_cuda, opened_again,
-    packs_blocks, release_unused,
+    FreedOn, KernelGroup, device_memory, distrust, free_on, gpu_description, has_kernels, multiplies_blocks, open_cuda,
+    opened_again, packs_blocks, release_unused,
 };
 pub use graph::{Graph, overwrite};
 pub use launch::{Packing, Part};

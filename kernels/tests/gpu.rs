@@ -11,8 +11,8 @@ use moot_kernels::ops::kv_store::Slots;
 use moot_kernels::ops::rotate_store::RotateStore;
 use moot_kernels::ops::{add_norm, bidirectional, gated, norm, rope, sample};
 use moot_kernels::{
-    AttentionPlan, CUDA, DistanceBias, Distances, Gate, PAGE, PackedBlocks, Packing, Part, Relative, SequenceRows,
-    Texts, Weight,
+    AttentionPlan, CUDA, DistanceBias, Distances, Gate, KernelGroup, PAGE, PackedBlocks, Packing, Part, Relative,
+    SequenceRows, Texts, Weight,
 };
 
 fn gpu() -> Device {
@@ -376,5 +376,24 @@ fn the_self_test_passes() {
     let began = std::time::Instant::now();
     let failures = moot_kernels::self_test(&gpu);
     println!("self-test: {:.3} s", began.elapsed().as_secs_f64());
+    assert!(failures.is_empty(), "{failures:#?}");
+}
+
+/// In a process of its own, because kernels are distrusted for the whole process.
+#[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+fn the_self_test_passes_without_our_kernels() {
+    const ALONE: &str = "MOOT_TEST_WITHOUT_KERNELS";
+    if std::env::var_os(ALONE).is_none() {
+        let test = ["the_self_test_passes_without_our_kernels", "--exact", "--ignored", "--nocapture"];
+        let program = std::env::current_exe().unwrap();
+        let run = std::process::Command::new(program).args(test).env(ALONE, "1").status().unwrap();
+        assert!(run.success());
+        return;
+    }
+    let gpu = gpu();
+    KernelGroup::ALL.into_iter().for_each(moot_kernels::distrust);
+    assert!(KernelGroup::ALL.into_iter().all(|group| !moot_kernels::has_kernels(&gpu, group)));
+    let failures = moot_kernels::self_test(&gpu);
     assert!(failures.is_empty(), "{failures:#?}");
 }

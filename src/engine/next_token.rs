@@ -7,6 +7,7 @@ use candle_core::{Device, Tensor};
 use moot_models::Model;
 use moot_models::kernels::launch::{Choice, NO_MASK};
 use moot_models::kernels::ops::sample::sample;
+use moot_models::kernels::{KernelGroup, has_kernels};
 use rayon::prelude::*;
 
 /// The result of a step for one running sequence.
@@ -34,11 +35,12 @@ pub(super) fn next(
     if sampling.is_empty() {
         return Ok(next);
     }
-    if logits.device().is_cuda() {
+    let device = logits.device();
+    if device.is_cuda() && has_kernels(device, KernelGroup::Sampling) {
         let indices: Vec<usize> = sampling.iter().map(|(index, _)| *index).collect();
         on_gpu(logits, &indices, running, model, &mut next)?;
     } else {
-        // The logits of Metal come to the CPU too: only CUDA has the kernel that samples.
+        // The logits of Metal come to the CPU too: only CUDA has the kernel that samples. A self-test can find it wrong.
         let logits = logits.to_device(&Device::Cpu).map_err(failed)?;
         let mut row = 0;
         for &(index, count) in sampling {

@@ -2,7 +2,8 @@
 
 use super::{cpu_table, f32_slice, filled};
 use crate::cpu::LayerNorm;
-use candle_core::{CpuStorage, CudaStorage, CustomOp2, D, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
+use crate::gpu::{KernelGroup, has_kernels};
+use candle_core::{CpuStorage, CudaStorage, CustomOp2, D, DType, Layout, Result, Shape, Storage, Tensor, bail};
 use rayon::prelude::*;
 
 /// `(s - mean(s)) / √(variance(s) + eps) * weight + bias` over the last dimension, with `s = x + residual`, both
@@ -11,13 +12,12 @@ use rayon::prelude::*;
 /// # Errors
 /// Shapes that do not fit.
 pub fn add_norm(x: &Tensor, residual: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
-    match x.device() {
-        Device::Cpu => x.contiguous()?.apply_op2_no_bwd(&residual.contiguous()?, &AddNorm { weight, bias, eps }),
-        Device::Cuda(_) if [x, residual, weight, bias].iter().all(|tensor| tensor.dtype() == DType::F32) => {
-            x.contiguous()?.apply_op2_no_bwd(&residual.contiguous()?, &AddNorm { weight, bias, eps })
-        }
-        _ => reference(x, residual, weight, bias, eps),
+    let floats = || [x, residual, weight, bias].iter().all(|tensor| tensor.dtype() == DType::F32);
+    // The CPU's kernel refuses other types; a CUDA device computes them by Candle's operations.
+    if has_kernels(x.device(), KernelGroup::Encoders) && (x.device().is_cpu() || floats()) {
+        return x.contiguous()?.apply_op2_no_bwd(&residual.contiguous()?, &AddNorm { weight, bias, eps });
     }
+    reference(x, residual, weight, bias, eps)
 }
 
 /// The reference by Candle's own operations; devices without a kernel of ours use it.

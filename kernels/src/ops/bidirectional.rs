@@ -2,6 +2,7 @@
 
 use super::{PerDevice, cpu_table, f32_slice, upload};
 use crate::cpu::{BiasCall, BidirectionalCall, RelativeCall, Scratch};
+use crate::gpu::{KernelGroup, has_kernels};
 use crate::launch;
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, D, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use rayon::prelude::*;
@@ -151,11 +152,12 @@ pub fn bidirectional(
     }
 }
 
-/// Whether there is a CUDA kernel for such heads of such numbers.
+/// Whether there is a CUDA kernel for such heads of such numbers, and it may be used.
 fn has_kernel(tensors: [&Tensor; 3], heads: usize) -> Result<bool> {
     let head_dim = tensors[0].dims2()?.1 / heads.max(1);
     let floats = tensors.iter().all(|tensor| tensor.dtype() == DType::F32);
-    Ok(floats && launch::ENCODER_HEAD_DIMS.contains(&head_dim))
+    let fits = floats && launch::ENCODER_HEAD_DIMS.contains(&head_dim);
+    Ok(fits && has_kernels(tensors[0].device(), KernelGroup::Encoders))
 }
 
 /// The reference by Candle's own operations, one text at a time; devices without a kernel of ours use it.

@@ -2,6 +2,7 @@
 
 use super::{cpu_table, f32_slice, filled};
 use crate::cpu::Gate;
+use crate::gpu::{KernelGroup, has_kernels};
 use candle_core::{CpuStorage, CudaStorage, CustomOp2, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
@@ -12,7 +13,9 @@ use rayon::prelude::*;
 pub fn gated(gate: &Tensor, up: &Tensor, activation: Gate) -> Result<Tensor> {
     match (gate.device(), activation) {
         (Device::Cpu, _) => gate.contiguous()?.apply_op2_no_bwd(&up.contiguous()?, &Gated(activation)),
-        (Device::Cuda(_), Gate::Silu) => gate.apply_op2_no_bwd(up, &Gated(activation)),
+        (device @ Device::Cuda(_), Gate::Silu) if has_kernels(device, KernelGroup::Rows) => {
+            gate.apply_op2_no_bwd(up, &Gated(activation))
+        }
         _ => reference(gate, up, activation),
     }
 }

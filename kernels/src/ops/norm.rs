@@ -2,7 +2,8 @@
 
 use super::{cpu_table, f32_slice, filled};
 use crate::cpu::Residual;
-use candle_core::{CpuStorage, CudaStorage, CustomOp2, CustomOp3, D, Device, Layout, Result, Shape, Tensor, bail};
+use crate::gpu::{KernelGroup, has_kernels};
+use candle_core::{CpuStorage, CudaStorage, CustomOp2, CustomOp3, D, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 use std::mem::MaybeUninit;
 
@@ -14,10 +15,10 @@ const PARALLEL_FROM: usize = 8192;
 /// # Errors
 /// Shapes or types that do not fit.
 pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
-    match x.device() {
-        Device::Cpu | Device::Cuda(_) => x.contiguous()?.apply_op2_no_bwd(weight, &RmsNorm { eps }),
-        _ => candle_nn::ops::rms_norm(&x.contiguous()?, weight, eps),
+    if has_kernels(x.device(), KernelGroup::Rows) {
+        return x.contiguous()?.apply_op2_no_bwd(weight, &RmsNorm { eps });
     }
+    candle_nn::ops::rms_norm(&x.contiguous()?, weight, eps)
 }
 
 /// `x + y` and its norm, as between the two halves of a decoder's block. All `[.., hidden]`.
@@ -25,17 +26,13 @@ pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
 /// # Errors
 /// Shapes or types that do not fit.
 pub fn add_rms_norm(x: &Tensor, y: &Tensor, weight: &Tensor, eps: f32) -> Result<(Tensor, Tensor)> {
-    match x.device() {
-        Device::Cpu | Device::Cuda(_) => {
-            let both = x.contiguous()?.apply_op3_no_bwd(&y.contiguous()?, weight, &AddRmsNorm { eps })?;
-            Ok((both.get(0)?, both.get(1)?))
-        }
-        _ => {
-            let sum = (x + y)?;
-            let normed = candle_nn::ops::rms_norm(&sum, weight, eps)?;
-            Ok((sum, normed))
-        }
+    if has_kernels(x.device(), KernelGroup::Rows) {
+        let both = x.contiguous()?.apply_op3_no_bwd(&y.contiguous()?, weight, &AddRmsNorm { eps })?;
+        return Ok((both.get(0)?, both.get(1)?));
     }
+    let sum = (x + y)?;
+    let normed = candle_nn::ops::rms_norm(&sum, weight, eps)?;
+    Ok((sum, normed))
 }
 
 /// The reference, by Candle's own operations.

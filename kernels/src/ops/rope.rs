@@ -1,8 +1,9 @@
 //! Rotary position embedding.
 
 use super::{cpu_table, f32_slice, filled};
+use crate::gpu::{KernelGroup, has_kernels};
 use crate::math::sin_cos;
-use candle_core::{CpuStorage, CudaStorage, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CudaStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 use std::mem::MaybeUninit;
 
@@ -15,20 +16,19 @@ const PARALLEL_FROM: usize = 8192;
 /// # Errors
 /// Shapes or types that do not fit.
 pub fn rope(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-    match x.device() {
-        Device::Cpu | Device::Cuda(_) => {
-            x.contiguous()?.apply_op3_no_bwd(&cos.contiguous()?, &sin.contiguous()?, &Rotate)
-        }
-        _ => reference(x, cos, sin),
+    if has_kernels(x.device(), KernelGroup::Attention) {
+        return x.contiguous()?.apply_op3_no_bwd(&cos.contiguous()?, &sin.contiguous()?, &Rotate);
     }
+    reference(x, cos, sin)
 }
 
-/// The reference by Candle's own kernel; devices without one of ours use it.
+/// The reference by Candle's own kernel, in the type of the angles; devices without one of ours use it.
 ///
 /// # Errors
 /// Shapes that do not fit.
 pub fn reference(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-    candle_nn::rotary_emb::rope_thd(&x.unsqueeze(0)?.contiguous()?, cos, sin)?.squeeze(0)
+    let wide = x.to_dtype(cos.dtype())?;
+    candle_nn::rotary_emb::rope_thd(&wide.unsqueeze(0)?.contiguous()?, cos, sin)?.squeeze(0)?.to_dtype(x.dtype())
 }
 
 /// Cosines and then sines of every position's angles, `[2, positions, pairs]`: pair `i` turns by `speeds[i]` radians a

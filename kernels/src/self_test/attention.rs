@@ -1,6 +1,7 @@
 //! Checks of rotation, which writes keys and values to pages, and of attention, which reads them.
 
 use super::numbers::{CLOSE, close, numbers, same_bits, working};
+use crate::gpu::{KernelGroup, has_kernels};
 use crate::ops::attention::Attention;
 use crate::ops::kv_store::Slots;
 use crate::ops::rope;
@@ -87,6 +88,10 @@ fn attention_of(
     let q = gq.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
     let what = format!("attention with heads of {dim}");
     close(&what, &found, &with.attention(&plan, &sinks).reference([&q, &k, &v])?, CLOSE)?;
+    if !has_kernels(device, KernelGroup::Attention) {
+        // Candle's products have other bits for other numbers of rows.
+        return Ok(());
+    }
     let mut row = 0;
     for sequence in sequences {
         let (plan, own) = (AttentionPlan::new(vec![sequence.clone()]), gq.narrow(0, row, sequence.len)?);

@@ -2,7 +2,7 @@
 
 use super::numbers::{CLOSE, MOST_ROWS, ROWS, close, first, numbers, same_bits, working};
 use crate::cpu::Gate;
-use crate::gpu::multiplies_blocks;
+use crate::gpu::{multiplies_blocks, packs_blocks};
 use crate::ops::gated;
 use crate::{PackedBlocks, Packing, Part};
 use candle_core::quantized::{GgmlDType, QMatMul, QTensor};
@@ -39,11 +39,11 @@ pub(super) fn blocks(device: &Device) -> Result<()> {
     for (outputs, inputs, types) in MATRICES {
         let [w, _] = numbers(19, &[outputs, inputs], DType::F32, &Device::Cpu)?;
         let x = numbers(20, &[MOST_ROWS, inputs], working(device), device)?;
-        if device.is_cuda() {
+        if packs_blocks(device) {
             let ours = types.iter().filter(|storage| PackedBlocks::fit(**storage, inputs, working(device)));
             ours.map(std::slice::from_ref).try_for_each(|types| packed_blocks(types, &w, &x, device))?;
         }
-        if device.is_cuda() && types.len() == BLOCKS.len() {
+        if packs_blocks(device) && types.len() == BLOCKS.len() {
             OF_TWO.iter().try_for_each(|two| packed_blocks(two, &w, &x, device))?;
             gated_blocks(&w, &x, device)?;
         }

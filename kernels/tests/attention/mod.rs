@@ -118,6 +118,25 @@ fn attends(dtype: DType, window: usize) -> Result<()> {
     Ok(())
 }
 
+/// What no token was written to may hold anything, also what is no number.
+#[test]
+fn the_reference_reads_nothing_behind_the_last_position() -> Result<()> {
+    const WRITTEN: usize = 7;
+    let (heads, kv_heads, dim) = (6, 2, 32);
+    let plan = AttentionPlan::new(vec![SequenceRows { start: 4, len: WRITTEN - 4, pages: vec![1] }]);
+    let q = Tensor::randn(0_f32, 1.0, (plan.rows(), heads, dim), &Device::Cpu)?;
+    let k = Tensor::randn(0_f32, 1.0, (2, kv_heads, dim, WRITTEN), &Device::Cpu)?;
+    let v = Tensor::randn(0_f32, 1.0, (2, kv_heads, WRITTEN, dim), &Device::Cpu)?;
+    let before = |unwritten: f32| -> Result<Tensor> {
+        let left = |shape| Tensor::full(unwritten, shape, &Device::Cpu);
+        let k = Tensor::cat(&[&k, &left((2, kv_heads, dim, PAGE - WRITTEN))?], 3)?;
+        let v = Tensor::cat(&[&v, &left((2, kv_heads, PAGE - WRITTEN, dim))?], 2)?;
+        over(&plan, usize::MAX, None).reference([&q, &k, &v])
+    };
+    assert_eq!(bits(&before(0.0)?), bits(&before(f32::NAN)?));
+    Ok(())
+}
+
 /// Rows that see both sides, within a window and without one, are the reference; each sequence alone has the same bits.
 #[test]
 fn attention_in_both_directions_is_the_reference() -> Result<()> {

@@ -22,7 +22,7 @@ use moot_kernels::launch::{Element, attention_fits};
 use moot_kernels::math::exp_f32;
 use moot_kernels::ops::delta_net::{DeltaShape, DeltaWeights};
 use moot_kernels::ops::short_conv::ConvShape;
-use moot_kernels::{FreedOn, release_unused};
+use moot_kernels::{FreedOn, KernelGroup, has_kernels, release_unused};
 
 impl Decoder {
     /// Loads `spec`'s tensors from `weights`, each checked against the shape that `spec` says.
@@ -30,10 +30,8 @@ impl Decoder {
     /// # Errors
     /// A missing tensor, a wrong shape, an element type that is not handled, or no memory on the device.
     pub fn load(spec: DecoderSpec, weights: &Weights, options: &LoadOptions) -> Result<Self> {
-        if options.exact && options.device.is_cuda() && !attends_by_kernel(&spec, options.dtype) {
-            let what = "sums in a fixed order (--exact) on a GPU".to_owned();
-            let reason = "expected heads of 64, 96, 128 or 256 and no recurrent states: for others there is no kernel";
-            return Err(ModelError::Tensor { what, source: candle_core::Error::Msg(reason.into()) });
+        if options.exact && options.device.is_cuda() {
+            check_exact(&spec, options)?;
         }
         if spec.shared_kv_layers > 0 && !options.more_devices.is_empty() {
             let what = format!("{} on several devices", spec.architecture);
@@ -360,6 +358,20 @@ impl Loader<'_> {
 }
 
 /// Whether every layer's mixer is attention that a kernel of ours computes on a GPU, whatever the batch.
+/// Checks that a GPU has kernels with sums in a fixed order for all of `spec`.
+fn check_exact(spec: &DecoderSpec, options: &LoadOptions) -> Result<()> {
+    let needed = [KernelGroup::FixedOrder, KernelGroup::Attention];
+    let reason = match needed.into_iter().find(|&group| !has_kernels(&options.device, group)) {
+        Some(wrong) => format!("expected kernels that pass the self-test, found wrong ones: {}", wrong.name()),
+        None if attends_by_kernel(spec, options.dtype) => return Ok(()),
+        None => {
+            "expected heads of 64, 96, 128 or 256 and no recurrent states: for others there is no kernel".to_owned()
+        }
+    };
+    let what = "sums in a fixed order (--exact) on a GPU".to_owned();
+    Err(ModelError::Tensor { what, source: candle_core::Error::Msg(reason) })
+}
+
 fn attends_by_kernel(spec: &DecoderSpec, dtype: DType) -> bool {
     let fits = |heads: Heads| {
         Element::of(dtype).is_some_and(|element| attention_fits(element, heads.queries, heads.kv, heads.dim))

@@ -9,7 +9,7 @@ use crate::kv::KvCache;
 use crate::layers::{Linear, MOST_BY_BLOCKS};
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::cascade::{Cascade, PlanSize};
-use moot_kernels::{Graph, overwrite};
+use moot_kernels::{Graph, KernelGroup, has_kernels, overwrite};
 use std::collections::HashMap;
 
 /// Most rows of a captured step: with more, computing takes longer than enqueuing.
@@ -170,6 +170,7 @@ impl Decoder {
         // A router's choice is read by the host; factors of queries and angles of heads of two widths are not among the inputs of a
         // captured step.
         self.device.is_cuda()
+            && has_kernels(&self.device, KernelGroup::Attention)
             && self.spec.window_heads.is_none()
             && self.spec.experts.is_none()
             && self.spec.recurrence.is_none()

@@ -3,13 +3,13 @@
 use crate::error::{MootError, Result};
 use crate::files::{outputs, private_folder};
 use crate::llm::remote::Notice;
-use moot_models::kernels::{self, Failure};
+use moot_models::kernels::{self, Failure, KernelGroup};
 use moot_models::{Device, source};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// Tests `device`, unless this program passed on such a card before. Where products of blocks alone are wrong, quantised
-/// weights are widened from now on, and `notice` gets a line.
+/// Tests `device`, unless this program passed on such a card before. Kernels of ours that are wrong are not used from
+/// now on, and `notice` gets a line for each group; what replaces them is tested as well.
 ///
 /// # Errors
 /// [`MootError::Usage`] with what is wrong.
@@ -21,23 +21,31 @@ pub(super) fn check(device: &Device, notice: &Notice) -> Result<()> {
     }
     notice.tell(&format!("testing {description}, once"));
     let failures = kernels::self_test(device);
-    let (blocks, others): (Vec<Failure>, Vec<Failure>) =
-        failures.into_iter().partition(|failure| failure.check == Failure::BLOCKS);
-    if !others.is_empty() {
-        let wrong: Vec<String> = others.iter().map(Failure::to_string).collect();
-        let wrong = wrong.join("; ");
-        return Err(MootError::Usage(format!(
-            "{description}: its self-test failed ({wrong}); `moot doctor` repeats it"
-        )));
+    if failures.is_empty() {
+        if let Some(passed) = passed {
+            // Without a cache it is tested again.
+            let _ = keep(&passed, &description);
+        }
+        return Ok(());
     }
-    if let Some(failure) = blocks.first() {
-        kernels::distrust_blocks();
-        notice.tell(&format!("note: {description}: {failure}"));
-    } else if let Some(passed) = passed {
-        // Without a cache it is tested again.
-        let _ = keep(&passed, &description);
+    let Some(groups) = failures.iter().map(|failure| failure.group).collect::<Option<Vec<KernelGroup>>>() else {
+        return Err(refused(&description, &failures));
+    };
+    groups.iter().copied().for_each(kernels::distrust);
+    let wrong = kernels::self_test(device);
+    if !wrong.is_empty() {
+        return Err(refused(&description, &wrong));
+    }
+    for (failure, group) in failures.iter().zip(groups) {
+        notice.tell(&format!("note: {description}: {failure}; {}", group.replacement()));
     }
     Ok(())
+}
+
+fn refused(description: &str, failures: &[Failure]) -> MootError {
+    let wrong: Vec<String> = failures.iter().map(Failure::to_string).collect();
+    let wrong = wrong.join("; ");
+    MootError::Usage(format!("{description}: its self-test failed ({wrong}); `moot doctor` repeats it"))
 }
 
 /// Notes in `passed` that a card of this description passed.

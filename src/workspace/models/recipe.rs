@@ -1,6 +1,7 @@
 //! The arithmetic of quantised weights on the CPU, as chosen and as recorded.
 
-use moot_models::{Device, LoadOptions, Recipe, Residency, kernels};
+use moot_models::kernels::{self, KernelGroup};
+use moot_models::{Device, LoadOptions, Recipe, Residency};
 use serde::{Deserialize, Serialize};
 
 /// Which [`Recipe`] a model gets.
@@ -70,8 +71,12 @@ pub fn recipe(load: &LoadOptions) -> String {
         Device::Cuda(_) => format!("cuda {CUDA_RECIPE} {}", load.dtype.as_str()),
         Device::Metal(_) => format!("metal {}", load.dtype.as_str()),
     };
-    let distrusted = load.device.is_cuda() && !kernels::packs_blocks(&load.device);
-    let residency = if load.residency == Residency::Dense || distrusted { ", widened" } else { "" };
+    let distrusted = |group| load.device.is_cuda() && !kernels::has_kernels(&load.device, group);
+    let widened = load.residency == Residency::Dense || distrusted(KernelGroup::Blocks);
+    let residency = if widened { ", widened" } else { "" };
     let sums = if load.exact && !load.device.is_cpu() { ", exact" } else { "" };
-    format!("{device}{residency}{sums}")
+    let of_decoders = [KernelGroup::Rows, KernelGroup::Attention, KernelGroup::Sampling];
+    let replaced = of_decoders.into_iter().filter(|&group| distrusted(group));
+    let replaced: String = replaced.map(|group| format!(", no kernels for {}", group.name())).collect();
+    format!("{device}{residency}{sums}{replaced}")
 }

@@ -110,13 +110,12 @@ impl RuntimeOptions {
         self.set_threads(&notice)?;
         let (device, dtype, more_devices) = self.all_devices(&notice)?;
         let residency = self.weights.residency();
-        if residency == Residency::AsStored && !self.exact && !kernels::multiplies_blocks(&device) {
-            notice.tell(if kernels::packs_blocks(&device) {
+        let candles_alone = kernels::packs_blocks(&device) && !kernels::multiplies_blocks(&device);
+        if residency == Residency::AsStored && !self.exact && candles_alone {
+            notice.tell(
                 "note: weights of Q2_K and Q3_K are widened: Candle's kernels for them were compiled for another GPU; build \
-                 moot on this machine to keep them quantised"
-            } else {
-                "note: quantised weights are widened: a self-test found their products wrong"
-            });
+                 moot on this machine to keep them quantised",
+            );
         }
         let engine = EngineOptions::on(&device);
         let silence = Duration::from_secs(self.remote_timeout);

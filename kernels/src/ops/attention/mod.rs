@@ -9,6 +9,7 @@ pub use plan::AttentionPlan;
 
 use super::{cpu_table, f32_slice, slice};
 use crate::cpu::{AttentionCall, BlockScratch, Cached};
+use crate::gpu::{KernelGroup, has_kernels};
 use crate::launch::{self, AttentionShape, Element};
 use crate::pages::PAGE;
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
@@ -89,11 +90,12 @@ impl<'a> Attention<'a> {
     }
 }
 
-/// Whether there is a CUDA kernel for such heads of such numbers.
+/// Whether there is a CUDA kernel for such heads of such numbers, and it may be used.
 fn on_tensor_cores(q: &Tensor, k_cache: &Tensor) -> Result<bool> {
     let (_, heads, dim) = q.dims3()?;
     let kv_heads = k_cache.dim(1)?;
-    Ok(Element::of(q.dtype()).is_some_and(|element| launch::attention_fits(element, heads, kv_heads, dim)))
+    let fits = Element::of(q.dtype()).is_some_and(|element| launch::attention_fits(element, heads, kv_heads, dim));
+    Ok(fits && has_kernels(q.device(), KernelGroup::Attention))
 }
 
 fn cached<'a>(cache: &'a CpuStorage, layout: &Layout) -> Result<Cached<'a>> {

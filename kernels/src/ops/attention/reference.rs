@@ -22,12 +22,11 @@ pub(super) fn attend(
     for sequence in &plan.sequences {
         let total = sequence.start + sequence.len;
         let pages = Tensor::new(&sequence.pages[..total.div_ceil(PAGE)], q.device())?;
-        // To [kv_heads, positions, head_dim].
+        // To [kv_heads, positions, head_dim]. What lies behind the last position was never written.
         let [k, v] = [k_cache, v_cache].map(|cache| cache.index_select(&pages, 0)?.to_dtype(q.dtype()));
-        let k = k?.permute((1, 0, 3, 2))?.reshape((kv_heads, (), dim))?;
-        let v = v?.permute((1, 0, 2, 3))?.reshape((kv_heads, (), dim))?;
-        let (positions, k) = (k.dim(1)?, k.t()?.contiguous()?);
-        let v = v.contiguous()?;
+        let k = k?.permute((1, 0, 3, 2))?.reshape((kv_heads, (), dim))?.narrow(1, 0, total)?;
+        let v = v?.permute((1, 0, 2, 3))?.reshape((kv_heads, (), dim))?.narrow(1, 0, total)?;
+        let (k, v) = (k.t()?.contiguous()?, v.contiguous()?);
         // Some rows at once, since their scores are as wide as the positions.
         for first in (0..sequence.len).step_by(REFERENCE_ROWS) {
             let len = REFERENCE_ROWS.min(sequence.len - first);
@@ -36,24 +35,23 @@ pub(super) fn attend(
             let own = own.permute((1, 2, 0, 3))?.reshape((kv_heads, (), dim))?;
             let start = sequence.start + first;
             let later = if plan.ends().is_some() { window } else { 1 };
-            let attends = |i: usize, j: usize| {
-                j < (start + i).saturating_add(later).min(total) && j.saturating_add(window) > start + i
-            };
-            let mask = (0..len).flat_map(|i| (0..positions).map(move |j| (i, j)));
+            let attends =
+                |i: usize, j: usize| j < (start + i).saturating_add(later) && j.saturating_add(window) > start + i;
+            let mask = (0..len).flat_map(|i| (0..total).map(move |j| (i, j)));
             let mask = mask.map(|(i, j)| if attends(i, j) { 0.0 } else { f32::NEG_INFINITY });
-            let mask = Tensor::from_iter(mask, q.device())?.reshape((1, 1, len, positions))?;
+            let mask = Tensor::from_iter(mask, q.device())?.reshape((1, 1, len, total))?;
             let scores = (own.matmul(&k)?.to_dtype(DType::F32)? * f64::from(scale))?;
-            let scores = scores.reshape((kv_heads, heads / kv_heads, len, positions))?.broadcast_add(&mask)?;
+            let scores = scores.reshape((kv_heads, heads / kv_heads, len, total))?.broadcast_add(&mask)?;
             let weights = match sinks {
                 None => softmax(&scores)?,
                 Some(sinks) => {
                     let sinks = sinks.reshape((kv_heads, heads / kv_heads, 1, 1))?.to_dtype(DType::F32)?;
                     let sinks = sinks.broadcast_as((kv_heads, heads / kv_heads, len, 1))?;
-                    softmax(&Tensor::cat(&[&scores, &sinks], 3)?)?.narrow(3, 0, positions)?
+                    softmax(&Tensor::cat(&[&scores, &sinks], 3)?)?.narrow(3, 0, total)?
                 }
             };
             let weights = weights.to_dtype(q.dtype())?.contiguous()?;
-            let out = weights.reshape((kv_heads, (), positions))?.matmul(&v)?;
+            let out = weights.reshape((kv_heads, (), total))?.matmul(&v)?;
             let out = out.reshape((kv_heads, heads / kv_heads, len, dim))?.permute((2, 0, 1, 3))?;
             outs.push(out.reshape((len, heads, dim))?);
         }

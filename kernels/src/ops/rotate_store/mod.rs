@@ -7,6 +7,7 @@ pub use operands::RotateStore;
 
 use super::norm::rms_norm;
 use super::rope::rope;
+use crate::gpu::{KernelGroup, has_kernels};
 use crate::pages::PAGE;
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
@@ -17,7 +18,7 @@ impl RotateStore<'_> {
     /// # Errors
     /// Shapes that do not fit, or a slot beyond the caches.
     pub fn apply(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
-        if q.device().is_cuda() {
+        if q.device().is_cuda() && has_kernels(q.device(), KernelGroup::Attention) {
             self.slots.check(k, self.k_cache)?;
             return q.apply_op3_no_bwd(k, v, self);
         }
