@@ -1,5 +1,6 @@
 //! From a step's logits to the next token of each sequence. On the CPU each sequence gets its rows of logits and samples
-//! itself; on a GPU a kernel masks and samples, so that a step brings back one word a row.
+//! itself; on a CUDA device a kernel masks and samples, so that a step brings back one word a row. Where a self-test found
+//! that kernel wrong, and on Metal, the logits come to the CPU.
 
 use super::sequence::Sequence;
 use crate::error::{MootError, Result};
@@ -40,8 +41,9 @@ pub(super) fn next(
         let indices: Vec<usize> = sampling.iter().map(|(index, _)| *index).collect();
         on_gpu(logits, &indices, running, model, &mut next)?;
     } else {
-        // The logits of Metal come to the CPU too: only CUDA has the kernel that samples. A self-test can find it wrong.
-        let logits = logits.to_device(&Device::Cpu).map_err(failed)?;
+        // Candle's copy to the host is asynchronous (see `kernels::ops::sample`).
+        let copied = logits.to_device(&Device::Cpu).and_then(|copied| device.synchronize().map(|()| copied));
+        let logits = copied.map_err(failed)?;
         let mut row = 0;
         for &(index, count) in sampling {
             next[index] = Some(Next::Logits(logits.narrow(0, row, count).map_err(failed)?));

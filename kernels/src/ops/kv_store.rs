@@ -61,8 +61,8 @@ impl Slots {
                 v_cache.inplace_op2(&v.contiguous()?, &Store { slots: &self.slots, shape, transposed: false })
             }
             _ => {
-                self.scatter(k, k_cache, shape, true)?;
-                self.scatter(v, v_cache, shape, false)
+                self.copy(k, k_cache, true)?;
+                self.copy(v, v_cache, false)
             }
         }
     }
@@ -84,11 +84,18 @@ impl Slots {
         self.uploaded.get(device, || upload(&self.slots, device))
     }
 
-    /// The reference, by Candle's own scatter; devices without a kernel of ours use it.
-    fn scatter(&self, new: &Tensor, cache: &Tensor, shape: Planes, transposed: bool) -> Result<()> {
-        let index = self.slots.iter().flat_map(|&slot| shape.indices(slot as usize, transposed)).map(|i| i as u32);
-        let index = Tensor::from_iter(index, cache.device())?;
-        cache.reshape(((),))?.scatter_set(&index, &new.flatten_all()?.contiguous()?, 0)
+    /// The reference, by Candle's own copies of tokens whose slots follow each other in a page; devices without a kernel
+    /// of ours use it. Candle's scatter of single numbers is one thread on a GPU.
+    fn copy(&self, new: &Tensor, cache: &Tensor, transposed: bool) -> Result<()> {
+        let mut first = 0;
+        for run in self.slots.chunk_by(|slot, next| *next == slot + 1 && !(*next as usize).is_multiple_of(PAGE)) {
+            let (page, offset) = (run[0] as usize / PAGE, run[0] as usize % PAGE);
+            let values = new.narrow(0, first, run.len())?.transpose(0, 1)?.unsqueeze(0)?;
+            let (values, positions) = if transposed { (values.transpose(2, 3)?, 3) } else { (values, 2) };
+            cache.narrow(0, page, 1)?.slice_set(&values.contiguous()?, positions, offset)?;
+            first += run.len();
+        }
+        Ok(())
     }
 }
 
@@ -193,6 +200,34 @@ impl InplaceOp2 for Store<'_> {
             CpuStorage::F16(cache) => self.put(new, &mut cache[from..to]),
             CpuStorage::F32(cache) => self.put(new, &mut cache[from..to]),
             _ => bail!("kv store: the CPU cache must be f16 or f32"),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candle_core::DType;
+
+    /// Runs within a page and across its end, slots that descend, and a page that tokens return to.
+    #[test]
+    fn copies_store_what_the_kernel_does() -> Result<()> {
+        let (kv_heads, head_dim, cpu) = (3, 8, Device::Cpu);
+        let slots = Slots::new((PAGE as u32 - 3..PAGE as u32 + 2).chain([40, 39, 38, 3, 4, PAGE as u32 + 2]).collect());
+        let [k, v] = [(); 2].map(|()| Tensor::randn(0_f32, 1.0, (slots.words().len(), kv_heads, head_dim), &cpu));
+        let (k, v) = (k?, v?);
+        let caches = || -> Result<[Tensor; 2]> {
+            let shapes = [(3, kv_heads, head_dim, PAGE), (3, kv_heads, PAGE, head_dim)];
+            let [k, v] = shapes.map(|shape| Tensor::zeros(shape, DType::F32, &cpu));
+            Ok([k?, v?])
+        };
+        let (stored, copied) = (caches()?, caches()?);
+        slots.store(&k, &v, &stored[0], &stored[1])?;
+        slots.copy(&k, &copied[0], true)?;
+        slots.copy(&v, &copied[1], false)?;
+        for (stored, copied) in stored.iter().zip(&copied) {
+            assert_eq!(copied.flatten_all()?.to_vec1::<f32>()?, stored.flatten_all()?.to_vec1::<f32>()?);
         }
         Ok(())
     }

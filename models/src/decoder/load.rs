@@ -357,7 +357,6 @@ impl Loader<'_> {
     }
 }
 
-/// Whether every layer's mixer is attention that a kernel of ours computes on a GPU, whatever the batch.
 /// Checks that a GPU has kernels with sums in a fixed order for all of `spec`.
 fn check_exact(spec: &DecoderSpec, options: &LoadOptions) -> Result<()> {
     let needed = [KernelGroup::FixedOrder, KernelGroup::Attention];
@@ -372,6 +371,7 @@ fn check_exact(spec: &DecoderSpec, options: &LoadOptions) -> Result<()> {
     Err(ModelError::Tensor { what, source: candle_core::Error::Msg(reason) })
 }
 
+/// Whether every layer's mixer is attention that a kernel of ours computes on a GPU, whatever the batch.
 fn attends_by_kernel(spec: &DecoderSpec, dtype: DType) -> bool {
     let fits = |heads: Heads| {
         Element::of(dtype).is_some_and(|element| attention_fits(element, heads.queries, heads.kv, heads.dim))

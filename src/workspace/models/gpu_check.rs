@@ -22,19 +22,22 @@ pub(super) fn check(device: &Device, notice: &Notice) -> Result<()> {
     notice.tell(&format!("testing {description}, once"));
     let failures = kernels::self_test(device);
     if failures.is_empty() {
-        if let Some(passed) = passed {
+        // Where an earlier test of this process found kernels wrong, this one was of what replaces them.
+        let of_kernels = KernelGroup::ALL.into_iter().all(|group| kernels::has_kernels(device, group));
+        if let Some(passed) = passed.filter(|_| of_kernels) {
             // Without a cache it is tested again.
             let _ = keep(&passed, &description);
         }
         return Ok(());
     }
     let Some(groups) = failures.iter().map(|failure| failure.group).collect::<Option<Vec<KernelGroup>>>() else {
-        return Err(refused(&description, &failures));
+        return Err(refused(&description, &listed(&failures)));
     };
     groups.iter().copied().for_each(kernels::distrust);
     let wrong = kernels::self_test(device);
     if !wrong.is_empty() {
-        return Err(refused(&description, &wrong));
+        let found = format!("{}; without these kernels: {}", listed(&failures), listed(&wrong));
+        return Err(refused(&description, &found));
     }
     for (failure, group) in failures.iter().zip(groups) {
         notice.tell(&format!("note: {description}: {failure}; {}", group.replacement()));
@@ -42,10 +45,14 @@ pub(super) fn check(device: &Device, notice: &Notice) -> Result<()> {
     Ok(())
 }
 
-fn refused(description: &str, failures: &[Failure]) -> MootError {
-    let wrong: Vec<String> = failures.iter().map(Failure::to_string).collect();
-    let wrong = wrong.join("; ");
-    MootError::Usage(format!("{description}: its self-test failed ({wrong}); `moot doctor` repeats it"))
+fn listed(failures: &[Failure]) -> String {
+    failures.iter().map(Failure::to_string).collect::<Vec<String>>().join("; ")
+}
+
+fn refused(description: &str, wrong: &str) -> MootError {
+    MootError::Usage(format!(
+        "{description}: its self-test failed ({wrong}); `moot doctor` repeats the test of the kernels"
+    ))
 }
 
 /// Notes in `passed` that a card of this description passed.
