@@ -100,7 +100,7 @@ pub fn distrust(group: KernelGroup) {
 }
 
 /// Whether ops of `group` use kernels of ours on `device`: on the CPU always, on a CUDA device unless they are
-/// [distrusted](distrust).
+/// [distrusted](distrust), on Metal never.
 #[must_use]
 pub fn has_kernels(device: &Device, group: KernelGroup) -> bool {
     match device {

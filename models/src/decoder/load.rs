@@ -361,7 +361,9 @@ impl Loader<'_> {
 fn check_exact(spec: &DecoderSpec, options: &LoadOptions) -> Result<()> {
     let needed = [KernelGroup::FixedOrder, KernelGroup::Attention];
     let reason = match needed.into_iter().find(|&group| !has_kernels(&options.device, group)) {
-        Some(wrong) => format!("expected kernels that pass the self-test, found wrong ones: {}", wrong.name()),
+        Some(wrong) => {
+            format!("expected kernels that pass the self-test, found wrong ones: {}; leave out --exact", wrong.name())
+        }
         None if attends_by_kernel(spec, options.dtype) => return Ok(()),
         None => {
             "expected heads of 64, 96, 128 or 256 and no recurrent states: for others there is no kernel".to_owned()
