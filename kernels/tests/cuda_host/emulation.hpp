@@ -19,6 +19,7 @@
 
 #define __global__
 #define __device__
+#define __host__
 #define __forceinline__ inline
 // Thread-local, so that all of it lies in one piece of memory, with nothing else.
 #define __shared__ static thread_local
@@ -136,7 +137,7 @@ inline void run() {
 
 inline void resume(unsigned i) {
   current = i;
-  threadIdx = Dim3{i, 0, 0};
+  threadIdx = Dim3{i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
   Fiber &fiber = fibers[i];
   if (_setjmp(scheduler) != 0) return;
   if (fiber.begun) _longjmp(fiber.at, 1);
@@ -206,10 +207,11 @@ inline void copy(const Copy &copy) {
 }  // namespace emulation
 
 // Runs `kernel` as a grid of blocks, whose threads go on in an order by `seed`.
-inline void launch(Dim3 grid, unsigned threads, uint64_t seed, const std::function<void()> &kernel) {
+inline void launch(Dim3 grid, Dim3 block, uint64_t seed, const std::function<void()> &kernel) {
   const auto shared = emulation::shared_memory();
   emulation::body = &kernel, emulation::seed = seed;
-  gridDim = grid, blockDim = Dim3{threads, 1, 1};
+  gridDim = grid, blockDim = block;
+  const unsigned threads = block.x * block.y * block.z;
   for (unsigned z = 0; z < grid.z; z++)
     for (unsigned y = 0; y < grid.y; y++)
       for (unsigned x = 0; x < grid.x; x++) {

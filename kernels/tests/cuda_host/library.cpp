@@ -1,6 +1,7 @@
 // The kernels as a library for the host: one function that launches any of them by name, with its arguments as
 // cuLaunchKernel takes them.
 #include "device.cuh"
+#include "kernels.hpp"
 
 #include <map>
 #include <string>
@@ -32,15 +33,6 @@ namespace encoders {
 
 namespace {
 
-typedef std::function<void(void **)> Kernel;
-
-template <class... A, size_t... I> void call(void (*kernel)(A...), void **arguments, std::index_sequence<I...>) {
-  kernel(*(A *)arguments[I]...);
-}
-template <class... A> Kernel erase(void (*kernel)(A...)) {
-  return [kernel](void **arguments) { call(kernel, arguments, std::index_sequence_for<A...>()); };
-}
-
 #define ALL(SPACE, NAME) {#NAME "_f32", erase(SPACE::NAME##_f32)}, HALVES(SPACE, NAME)
 #define HALVES(SPACE, NAME) {#NAME "_f16", erase(SPACE::NAME##_f16)}, {#NAME "_bf16", erase(SPACE::NAME##_bf16)}
 #define DIMS(NAME)                                                                                                    \
@@ -58,25 +50,13 @@ const std::map<std::string, Kernel> kernels = {
     TILES(q4_k), TILES(q5_k), TILES(q6_k), PRODUCTS(q4_k_q6_k), PRODUCTS(q5_k_q6_k),
 };
 
-// The order of a launch's threads: ascending for one launch in four, else random; the same in every run. The environment
-// can name another number, or 0 for ascending everywhere.
-uint64_t seed_of(const char *name, const unsigned *grid, unsigned threads) {
-  const char *named = getenv("MOOT_THREAD_ORDER");
-  uint64_t hash = 0xcbf29ce484222325 ^ (named ? strtoull(named, nullptr, 10) : 1);
-  if (named && strtoull(named, nullptr, 10) == 0) return 0;
-  const auto take = [&](uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };
-  for (; *name; name++) take(*name);
-  for (const unsigned size : {grid[0], grid[1], grid[2], threads}) take(size);
-  hash ^= hash >> 32;
-  return hash % 4 == 0 ? 0 : hash;
-}
-
 }  // namespace
 
 // 0, or 1 where no kernel has that name.
 extern "C" int host_launch(const char *name, const unsigned *grid, unsigned threads, void **arguments) {
   const auto found = kernels.find(name);
   if (found == kernels.end()) return 1;
-  launch(Dim3{grid[0], grid[1], grid[2]}, threads, seed_of(name, grid, threads), [&] { found->second(arguments); });
+  const Dim3 blocks{grid[0], grid[1], grid[2]}, block{threads, 1, 1};
+  launch(blocks, block, seed_of(name, blocks, block), [&] { found->second.call(arguments); });
   return 0;
 }
