@@ -1,7 +1,7 @@
 //! GPUs: what this build can use, and what they are asked for besides ops.
 
 use crate::cuda;
-use candle_core::{Device, DeviceLocation, Result};
+use candle_core::{Device, DeviceLocation, Result, Tensor};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The CUDA device of this number, set up for the ops here: it has a stream of its own, and freed memory stays reserved by
@@ -184,6 +184,17 @@ pub fn release_unused(device: &Device) -> Result<()> {
         Device::Cuda(device) => cuda::release_unused(device),
         _ => Ok(()),
     }
+}
+
+/// `x` in the CPU's memory, complete when the call returns. Candle's copy from a CUDA device is asynchronous, and a driver
+/// need not wait for it. So results on a device are read by this, and not by Candle's `to_vec1` and its like.
+///
+/// # Errors
+/// The device's.
+pub fn read_back(x: &Tensor) -> Result<Tensor> {
+    let copied = x.to_device(&Device::Cpu)?;
+    x.device().synchronize()?;
+    Ok(copied)
 }
 
 /// Bytes that are free on a CUDA device, and bytes that it has; `None` of any other.

@@ -35,13 +35,25 @@ impl Graph {
     }
 }
 
+/// Words that [`overwrite`] is copying. Dropping them waits for the device; they are kept until it has been waited for
+/// anyway.
+pub struct Written {
+    _words: cuda::Written,
+}
+
+impl std::fmt::Debug for Written {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Written")
+    }
+}
+
 /// Writes `words` over a contiguous tensor of as many 32-bit elements on a CUDA device, behind the work before it.
 ///
 /// # Errors
 /// Another device, or another number of elements.
-pub fn overwrite(to: &Tensor, words: &[u32]) -> Result<()> {
+pub fn overwrite(to: &Tensor, words: Vec<u32>) -> Result<Written> {
     match to.device() {
-        Device::Cuda(device) => cuda::overwrite(device, to, words),
+        Device::Cuda(device) => Ok(Written { _words: cuda::overwrite(device, to, words)? }),
         other => bail!("expected a tensor on a CUDA device, found one on {other:?}"),
     }
 }

@@ -40,9 +40,9 @@ pub use backtrace::without_backtrace;
 pub use cpu::{Activation, BlockType, Gate, Storage};
 pub use gpu::{
     FreedOn, KernelGroup, device_memory, distrust, free_on, gpu_description, has_kernels, multiplies_blocks, open_cuda,
-    opened_again, packs_blocks, release_unused,
+    opened_again, packs_blocks, read_back, release_unused,
 };
-pub use graph::{Graph, overwrite};
+pub use graph::{Graph, Written, overwrite};
 pub use launch::{Packing, Part};
 pub use ops::attention::AttentionPlan;
 pub use ops::best::Best;

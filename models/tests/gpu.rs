@@ -1,8 +1,9 @@
 //! Models on an NVIDIA GPU against transformers' logits, against the CPU, and rows of a batch against rows alone:
-//! `cargo test --release --package moot-models --features cuda --test gpu -- --ignored`.
+//! `cargo test --release --package moot-models --features cuda --test gpu`.
 // Measurements are printed, for `--nocapture`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+use candle_core::Tensor;
 use candle_core::quantized::GgmlDType;
 use moot_models::arch::{self, Config, spec_of_config};
 use moot_models::encoder::{Classifier, EmbeddingModel, EncoderOptions, Pair, Precision};
@@ -24,6 +25,10 @@ fn golden(name: &str) -> PathBuf {
 
 fn on_gpu(dtype: DType, exact: bool) -> LoadOptions {
     LoadOptions { device: gpu(), dtype, exact, ..LoadOptions::default() }
+}
+
+fn rows_of(logits: &Tensor) -> Vec<Vec<f32>> {
+    kernels::read_back(logits).unwrap().to_vec2().unwrap()
 }
 
 /// `‖found - expected‖ / ‖expected‖`; not a number where one of them has a logit that is not finite.
@@ -63,7 +68,6 @@ fn of_bf16(model: &str) -> f64 {
 }
 
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn logits_are_those_of_transformers() {
     let architectures = [
         "llama3",
@@ -167,7 +171,6 @@ fn most_of(block: GgmlDType) -> f64 {
 
 /// The CPU widens the weights, so it is the numbers of the file with no other rounding.
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn every_type_of_stored_weights_gives_the_logits_of_the_cpu() {
     let on_cpu = LoadOptions { residency: Residency::Dense, ..LoadOptions::default() };
     let mut failures = Vec::new();
@@ -198,7 +201,6 @@ fn every_type_of_stored_weights_gives_the_logits_of_the_cpu() {
 
 /// Prompt chunks and single tokens of sequences that share their first pages, in one batch, as the engine makes them.
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn rows_of_a_batch_are_those_of_a_row_alone() {
     const SHARED: usize = 20 * PAGE;
     const OWN: usize = 3 * PAGE + 5;
@@ -211,7 +213,7 @@ fn rows_of_a_batch_are_those_of_a_row_alone() {
         let pages = |agent: usize| (0..20).chain(20 + agent as u32 * 4..24 + agent as u32 * 4).collect::<Vec<u32>>();
         let ids = |agent: usize| [tokens(SHARED, 0), tokens(OWN + 1, 1000 + 100 * agent)].concat();
         let run = |ids: Vec<u32>, sequences: Vec<SequenceRows>, wanted: Vec<u32>| -> Vec<Vec<f32>> {
-            decoder.forward(&Batch::new(ids, sequences, wanted), &kv).unwrap().to_vec2().unwrap()
+            rows_of(&decoder.forward(&Batch::new(ids, sequences, wanted), &kv).unwrap())
         };
         let first = SequenceRows { start: 0, len: SHARED, pages: pages(0) };
         let none = run(ids(0)[..SHARED].to_vec(), vec![first], Vec::new());
@@ -255,7 +257,6 @@ fn floats(row: &Value) -> Vec<f32> {
 }
 
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn vectors_of_texts_are_those_of_transformers() {
     for name in ["bert", "xlm-roberta", "deberta", "modernbert", "mpnet", "qwen3-embedding", "gemma3-embedding"] {
         let model = EmbeddingModel::open(&golden("encoders").join(name), &encoder_on_gpu()).unwrap();
@@ -273,7 +274,6 @@ fn vectors_of_texts_are_those_of_transformers() {
 
 /// Of classifiers, those of T5 among them, and of rerankers.
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn logits_of_pairs_are_those_of_transformers() {
     for name in [
         "bert-nli",
@@ -309,7 +309,6 @@ fn bits(rows: &[Vec<f32>]) -> Vec<u32> {
 
 /// Agents that share 20 pages decode on, first all of them and then five, far enough that the plan's room grows.
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn captured_steps_give_the_bits_of_steps_that_are_enqueued() {
     const SHARED: usize = 20 * PAGE;
     const OWN: usize = 60;
@@ -337,8 +336,8 @@ fn captured_steps_give_the_bits_of_steps_that_are_enqueued() {
             let sequences = (0..agents).map(|agent| SequenceRows { start: position, len: 1, pages: pages(agent) });
             let batch = Batch::new(tokens(agents, 31 * position), sequences.collect(), (0..agents as u32).collect());
             let replayed = replays.forward(&decoder, &batch, &kv).unwrap();
-            let replayed = replayed.map(|logits| logits.to_vec2::<f32>().unwrap());
-            let enqueued = decoder.forward(&batch, &kv).unwrap().to_vec2::<f32>().unwrap();
+            let replayed = replayed.map(|logits| rows_of(&logits));
+            let enqueued = rows_of(&decoder.forward(&batch, &kv).unwrap());
             if let Some(replayed) = replayed {
                 assert!(position < spec().window, "position {position}");
                 assert_eq!(bits(&replayed), bits(&enqueued), "{storage:?}, exact {exact}, position {position}");
@@ -351,9 +350,32 @@ fn captured_steps_give_the_bits_of_steps_that_are_enqueued() {
     }
 }
 
+/// Steps of two sizes write their logits to the same memory. After a release, steps are enqueued, then captured again.
+#[test]
+fn captured_steps_that_are_released_are_captured_again() {
+    let weights = Weights::random(&spec(64, 6), RandomOptions { seed: 5, storage: GgmlDType::Q4K });
+    let decoder = Decoder::load(spec(64, 6), &weights, &on_gpu(DType::BF16, false)).unwrap();
+    let (kv, mut replays) = (decoder.kv_cache(5).unwrap(), Replays::default());
+    let step = |replays: &mut Replays, rows: usize, position: usize| {
+        let sequence = |row: usize| SequenceRows { start: position, len: 1, pages: vec![row as u32] };
+        let wanted = (0..rows as u32).collect();
+        let batch = Batch::new(tokens(rows, 31 * position), (0..rows).map(sequence).collect(), wanted);
+        let replayed = replays.forward(&decoder, &batch, &kv).unwrap().map(|logits| rows_of(&logits));
+        let enqueued = rows_of(&decoder.forward(&batch, &kv).unwrap());
+        replayed.inspect(|replayed| assert_eq!(bits(replayed), bits(&enqueued), "{rows} rows")).is_some()
+    };
+    let both = |replays: &mut Replays, positions: std::ops::Range<usize>| -> Vec<[bool; 2]> {
+        positions.map(|position| [5, 2].map(|rows| step(replays, rows, position))).collect()
+    };
+    assert_eq!(both(&mut replays, 0..4), [[false; 2], [false; 2], [true; 2], [true; 2]]);
+    assert!(replays.release(&decoder), "a step without recurrent states may be tried again");
+    assert_eq!(both(&mut replays, 4..8), [[false; 2], [false; 2], [true; 2], [true; 2]]);
+    let counts = replays.counts();
+    assert_eq!((counts.captured, counts.replayed, counts.refused, counts.released), (4, 4, 0, 1));
+}
+
 /// Two models on one GPU, each in a thread of its own, as a run with two models has them.
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn two_models_at_once_compute_what_each_computes_alone() {
     let model = |seed: u64, storage| {
         let weights = Weights::random(&spec(64, 6), RandomOptions { seed, storage });

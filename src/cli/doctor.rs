@@ -6,7 +6,7 @@ use crate::cli::terminal::output::under_home;
 use crate::cli::terminal::{Shown, tell};
 use crate::doctor::model_check::ModelCheck;
 use crate::doctor::{self, CacheReport, Examination, Report, SourceReport};
-use crate::error::{MootError, Result};
+use crate::error::Result;
 use crate::llm::remote::Notice;
 use crate::units::readable;
 
@@ -39,14 +39,13 @@ pub(crate) struct Args {
 /// Examines the machine and prints the report.
 ///
 /// # Errors
-/// [`MootError::Broken`] if something cannot work.
+/// [`MootError::Broken`](crate::MootError::Broken) if something cannot work.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let mut progress = Shown::new(args.model.as_deref().unwrap_or_default());
     let asked = Examination { offline: args.offline, device: args.device.clone(), model: args.model.clone() };
     let report = doctor::examine(&asked, &Notice::new(tell), &mut |event| progress.show(&event))?;
     if args.json {
-        let json = serde_json::to_string_pretty(&report).map_err(|e| MootError::Usage(format!("{e} (bug)")))?;
-        output::print_json(&json)?;
+        output::print_pretty_json(&report)?;
     } else {
         output::print(&text(&report))?;
     }

@@ -3,6 +3,7 @@
 use crate::error::{MootError, Result};
 use crate::llm::remote::Notice;
 use crate::workspace::models::{LocatedModel, RuntimeOptions, WeightStorage};
+use moot_models::kernels::read_back;
 use moot_models::source::FetchEvent;
 use moot_models::tokenizer::Segment;
 use moot_models::{Batch, Decoder, Model, PAGE, SequenceRows, StateRows};
@@ -112,8 +113,8 @@ fn along(decoder: &Decoder, prompt: &[u32], given: Option<&[u32]>) -> Result<Vec
         let sequence = SequenceRows { start, len: next.len(), pages: pages[..end.div_ceil(PAGE)].to_vec() };
         let state = StateRows { from: (start > 0).then_some(0), to: 0, saves: Vec::new() };
         let batch = Batch::new(next.clone(), vec![sequence], vec![next.len() as u32 - 1]).with_states(vec![state]);
-        let logits: Vec<Vec<f32>> = decoder.forward(&batch, &kv)?.to_vec2().map_err(moot_models::ModelError::from)?;
-        rows.extend(logits);
+        let logits = read_back(&decoder.forward(&batch, &kv)?).and_then(|logits| logits.to_vec2::<f32>());
+        rows.extend(logits.map_err(moot_models::ModelError::from)?);
         let last = rows.last().ok_or_else(|| MootError::Usage("a forward gave no row (bug)".to_owned()))?;
         next = vec![given.and_then(|given| given.get(rows.len() - 1).copied()).unwrap_or_else(|| likeliest(last))];
         start = end;

@@ -2,7 +2,7 @@
 
 use crate::error::{MootError, Result};
 use crate::generation::Grammar;
-use llguidance::api::TopLevelGrammar;
+use llguidance::api::{StopReason, TopLevelGrammar};
 use llguidance::toktrie::{ApproximateTokEnv, TokRxInfo, TokTrie};
 use llguidance::{Matcher, ParserFactory};
 use moot_models::Model;
@@ -17,9 +17,9 @@ const MOST: usize = 64;
 /// Most bytes of source of the compiled grammars kept.
 const MOST_BYTES: usize = 1 << 20;
 
-/// llguidance's bound on the work for one mask, fifty times its default, some 300 ms. A slow mask is rare, and one that is
-/// refused ends the reply: "Answer: No. Explanation" takes 1,200,000 over the 152,000 tokens of Qwen2.5, since "No." may be an
-/// abbreviation that the answer goes on behind.
+/// llguidance's bound on the work for one mask, fifty times its default, some 300 ms. A slow mask is rare, and one that
+/// is refused ends the reply: "Answer: No. Explanation" takes 1,200,000 over the 152,000 tokens of Qwen2.5, since the
+/// answer may continue after "No." if it is an abbreviation.
 const MASK_FUEL: u64 = 10_000_000;
 
 /// Bytes of a token that grammars offer. The trie of tokens takes none of more than 1024 bytes; longer ones are runs of one
@@ -139,8 +139,21 @@ fn words(tokenizer: &Tokenizer) -> std::result::Result<Vec<Vec<u8>>, String> {
 }
 
 fn refused(file: &str, reason: &(impl ToString + ?Sized)) -> MootError {
-    let reason = reason.to_string().lines().next().unwrap_or_default().to_owned();
-    MootError::Prompt { file: file.to_owned(), reason }
+    MootError::Prompt { file: file.to_owned(), reason: one_line(&reason.to_string()) }
+}
+
+/// llguidance's reason in one line. It goes on with the state of its parser, or with the place in the grammar.
+fn one_line(reason: &str) -> String {
+    let mut lines = reason.lines();
+    let first = lines.next().unwrap_or_default();
+    if first == StopReason::NoExtensionBias.to_string() {
+        return "no text satisfies this grammar".to_owned();
+    }
+    // "regex parse error:", the pattern, a mark below it, and "error: unclosed group".
+    match lines.find_map(|line| line.strip_prefix("error: ")).filter(|_| first.ends_with(':')) {
+        Some(error) => format!("{first} {error}"),
+        None => first.to_owned(),
+    }
 }
 
 /// One reply's position in its grammar.
@@ -153,8 +166,8 @@ pub(super) struct Constraint {
 impl Constraint {
     /// The text that the grammar forces from here on, in the tokenizer's tokens; empty where it leaves a choice.
     ///
-    /// llguidance makes forced tokens only for an environment that tokenises canonically, which one without a tokenizer
-    /// is not; forced bytes it gives in any case. The tokens are a guess, since other tokens spell the same text.
+    /// llguidance gives forced tokens only in an environment that tokenises canonically, which needs a tokenizer; it
+    /// gives forced bytes in any environment. The tokens are a guess, since other tokens spell the same text.
     pub(super) fn forced(&mut self) -> Vec<u32> {
         let bytes = self.matcher.compute_ff_bytes();
         let bytes = &bytes[..bytes.len().min(FORCED_BYTES)];
@@ -184,7 +197,7 @@ impl Constraint {
         Ok(words)
     }
 
-    /// Moves over `token`; whether the grammar is complete and only the end may follow.
+    /// Advances over `token`; returns whether the grammar is complete, so that only the end may follow.
     ///
     /// # Errors
     /// The token was not allowed.

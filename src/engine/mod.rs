@@ -69,14 +69,14 @@ impl EngineOptions {
     }
 }
 
-/// The recurrent states that a model with states of `state_bytes` gets, and further ones for draft tokens: together half
-/// of the KV memory at most, and no more than are useful. A running sequence needs one; the others of the first kind are
-/// copies at shared prefixes.
+/// The number of recurrent states of sequences and of copies at shared prefixes, and that of states before draft
+/// tokens. A state has `state_bytes`. Together they take at most half of the KV memory, and no more states are made
+/// than are useful: a running sequence needs one.
 fn states(options: &EngineOptions, rows: usize, state_bytes: usize) -> (usize, usize) {
     /// Copies of states that are useful for a row: at the ends of its instructions, its document and its prompt.
     const COPIES: usize = 3;
     let most = if options.share_prefixes { rows.saturating_mul(1 + COPIES) } else { rows };
-    // States of a model that has none take 0 bytes.
+    // `state_bytes` is 0 for a model without recurrent states.
     let room = (options.kv_memory / 2).checked_div(state_bytes).unwrap_or(0);
     // A quarter at most: a copy saves a whole prefix, a draft token one row of a step.
     let drafts = if options.speculate { DRAFT_STATES.min(room / 4) } else { 0 };
@@ -97,13 +97,13 @@ impl Engine {
     /// Reserves KV memory and starts the thread.
     ///
     /// # Errors
-    /// The memory holds less than one page, the device has not that much, or llguidance refuses the vocabulary.
+    /// KV memory for less than one page, or more than the device has; a vocabulary that llguidance refuses.
     pub fn start(model: Model, options: EngineOptions) -> Result<Self> {
         let model = Arc::new(model);
         let groups = model.decoder.page_groups();
         let (page_bytes, state_bytes) = (model.decoder.group_page_bytes(&groups), model.decoder.state_bytes());
         let rows = options.rows.max(1);
-        // Elsewhere a row's bits depend on the batch, so that draft tokens could change a reply.
+        // On a GPU a row's bits depend on the batch, so draft tokens could change a reply.
         let speculate = options.speculate && model.decoder.is_on_cpu();
         let (states, draft_states) = states(&EngineOptions { speculate, ..options }, rows, state_bytes);
         let pages = options.kv_memory.saturating_sub((states + draft_states) * state_bytes) / page_bytes;

@@ -4,11 +4,11 @@
 
 use super::sequence::Sequence;
 use crate::error::{MootError, Result};
-use candle_core::{Device, Tensor};
+use candle_core::Tensor;
 use moot_models::Model;
 use moot_models::kernels::launch::{Choice, NO_MASK};
 use moot_models::kernels::ops::sample::sample;
-use moot_models::kernels::{KernelGroup, has_kernels};
+use moot_models::kernels::{KernelGroup, has_kernels, read_back};
 use rayon::prelude::*;
 
 /// The result of a step for one running sequence.
@@ -41,9 +41,7 @@ pub(super) fn next(
         let indices: Vec<usize> = sampling.iter().map(|(index, _)| *index).collect();
         on_gpu(logits, &indices, running, model, &mut next)?;
     } else {
-        // Candle's copy to the host is asynchronous (see `kernels::ops::sample`).
-        let copied = logits.to_device(&Device::Cpu).and_then(|copied| device.synchronize().map(|()| copied));
-        let logits = copied.map_err(failed)?;
+        let logits = read_back(logits).map_err(failed)?;
         let mut row = 0;
         for &(index, count) in sampling {
             next[index] = Some(Next::Logits(logits.narrow(0, row, count).map_err(failed)?));
@@ -100,7 +98,7 @@ fn on_gpu(
         }
         next[index] = Some(if reports_logprobs(&running[index]) {
             // Copied first, because reading back a view reads all rows.
-            let row = logits.narrow(0, row, 1).and_then(|row| row.force_contiguous()?.to_device(&Device::Cpu));
+            let row = logits.narrow(0, row, 1).and_then(|row| read_back(&row.force_contiguous()?));
             Next::Logits(row.map_err(failed)?)
         } else {
             Next::Token(token)

@@ -38,11 +38,11 @@ struct Node {
     children: BTreeMap<PageTokens, NodeId>,
     /// Running sequences whose path goes through here.
     holders: usize,
-    /// Those of them whose windows reach it, or still may.
+    /// Of these, sequences whose window covers this page or may later.
     window_holders: usize,
     /// When it was last released.
     used: u64,
-    /// When its pages of windowed layers were left, if they can be evicted before the node.
+    /// When the last window left its pages of windowed layers. `None` if these are not evicted before the node.
     left: Option<u64>,
 }
 
@@ -80,13 +80,13 @@ pub(crate) struct PrefixTree {
     free: Vec<u32>,
     /// Nodes that no sequence holds.
     unheld: usize,
-    /// Those of them without children, by the time of their last use.
+    /// Unheld leaves, by the time of their last use.
     evictable: BTreeSet<(u64, NodeId)>,
     /// Nodes whose pages of windowed layers no sequence holds.
     window_unheld: usize,
     /// Sets of pages of windowed layers that sequences hold, each counted once.
     window_held: usize,
-    /// Nodes whose pages of windowed layers can be evicted before the node, by the time when they were left.
+    /// Nodes whose pages of windowed layers can be evicted before the node, by the time when the last window left them.
     left: BTreeSet<(u64, NodeId)>,
     clock: u64,
     evicted: usize,
@@ -170,7 +170,7 @@ impl PrefixTree {
         self.nodes[node.0].group
     }
 
-    /// One more sequence goes through `node`, whose pages of windowed layers it needs where it is `in_window`.
+    /// Adds a holder to `node`. With `in_window` it holds the node's pages of windowed layers too.
     pub(crate) fn retain(&mut self, node: NodeId, in_window: bool) {
         let entry = &mut self.nodes[node.0];
         if entry.holders == 0 {
@@ -195,8 +195,8 @@ impl PrefixTree {
         }
     }
 
-    /// One sequence less goes through `node`, which held its pages of windowed layers where it was `in_window`; its
-    /// descendants must have been released before.
+    /// Removes a holder of `node`. With `in_window` it held the node's pages of windowed layers too. The holder must
+    /// have released all descendants of `node` before.
     pub(crate) fn release(&mut self, node: NodeId, in_window: bool) {
         self.clock += 1;
         let entry = &mut self.nodes[node.0];
@@ -214,7 +214,7 @@ impl PrefixTree {
         }
     }
 
-    /// The window of a sequence that goes through `node` has passed it.
+    /// Removes a holder of the windowed layers' pages of `node`: its window has passed them.
     pub(crate) fn leave_window(&mut self, node: NodeId) {
         if self.drop_window(node) {
             self.clock += 1;
@@ -223,7 +223,7 @@ impl PrefixTree {
         }
     }
 
-    /// One holder less of the pages of `node` in windowed layers; true where that was the last one.
+    /// Removes a holder of the windowed layers' pages of `node`; returns whether it was the last one.
     fn drop_window(&mut self, node: NodeId) -> bool {
         let entry = &mut self.nodes[node.0];
         if entry.pages.windowed.is_empty() {
@@ -238,7 +238,7 @@ impl PrefixTree {
         last
     }
 
-    /// From now on the pages of `node` in windowed layers can be evicted before it.
+    /// Makes the windowed layers' pages of `node` evictable before the node.
     fn leave(&mut self, node: NodeId) {
         self.nodes[node.0].left = Some(self.clock);
         self.left.insert((self.clock, node));
@@ -272,8 +272,8 @@ impl PrefixTree {
         Ok(id)
     }
 
-    /// Makes `windowed` the pages of `node` in windowed layers, with one holder, a sequence that goes through it. The node
-    /// must have none.
+    /// Makes `windowed` the windowed layers' pages of `node`, with one holder, which must hold the node. The node must
+    /// have no such pages.
     pub(crate) fn give_window(&mut self, node: NodeId, windowed: Box<[u32]>) {
         let entry = &mut self.nodes[node.0];
         debug_assert!(entry.holders > 0 && entry.pages.windowed.is_empty() && !windowed.is_empty());
@@ -294,13 +294,14 @@ impl PrefixTree {
         Some(pages)
     }
 
-    /// Gives back pages that are no node's.
+    /// Frees pages that belong to no node.
     pub(crate) fn free(&mut self, pages: PageSet) {
         self.window_held -= usize::from(!pages.windowed.is_empty());
         self.put_back(pages);
     }
 
-    /// Gives back those of `pages`, which are no node's, that no window of their sequence reaches any more.
+    /// Frees the windowed layers' pages of `pages`, which belong to no node: the window of their sequence has passed
+    /// them.
     pub(crate) fn free_window(&mut self, pages: &mut PageSet) {
         self.freed_by_windows += pages.windowed.len();
         let windowed = std::mem::take(&mut pages.windowed);

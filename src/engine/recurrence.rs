@@ -28,7 +28,7 @@ impl Sequence {
         if tree.states.is_none() {
             return true;
         }
-        // The copy that it can begin from must not make room for its own.
+        // The copy from which the sequence can begin must not be evicted for the sequence's own slot.
         let kept = self.known(tree).kept.map(|(_, node)| node);
         let Some(states) = &mut tree.states else { return true };
         kept.into_iter().for_each(|node| states.pin(node));
@@ -39,7 +39,7 @@ impl Sequence {
         true
     }
 
-    /// Gives its state back.
+    /// Frees the slots of its state.
     pub(super) fn release_state(&mut self, tree: &mut PrefixTree) {
         if let (Some(mut state), Some(states)) = (self.state.take(), &mut tree.states) {
             states.free_drafts(&mut state.before_drafts);
@@ -48,16 +48,16 @@ impl Sequence {
         }
     }
 
-    /// Takes slots for the states before `wanted` draft tokens; returns how many draft tokens have one. All have, of a
-    /// model without such states.
+    /// Takes slots for the states before `wanted` draft tokens; returns how many draft tokens have one. A model without
+    /// recurrent states needs no slots, so all draft tokens count.
     pub(super) fn take_draft_states(&mut self, wanted: usize, tree: &mut PrefixTree) -> usize {
         let (Some(state), Some(states)) = (&mut self.state, &mut tree.states) else { return wanted };
         state.before_drafts = states.take_for_drafts(wanted);
         state.before_drafts.len()
     }
 
-    /// Ends a step of which the first `right` draft tokens were right: returns to the state after them, and gives the
-    /// other ones back.
+    /// Ends a step in which the first `right` draft tokens were right: returns to the state after them, and frees the
+    /// slots of the others.
     pub(super) fn settle_drafts(&mut self, right: usize, tree: &mut PrefixTree) {
         let (Some(state), Some(states)) = (&mut self.state, &mut tree.states) else { return };
         // Where all were right, the state after the last one is in the sequence's own slot.

@@ -10,8 +10,8 @@ use crate::generation::Finish;
 use moot_models::Model;
 use moot_models::kernels::ops::read_floats;
 
-/// Extends `sequence` by `next`: by logits after draft tokens as long as the draft token before was right. Returns whether
-/// that ended it.
+/// Extends `sequence` by `next`. Logits after a draft token are used only if that draft token was right. Returns
+/// whether the sequence ended.
 pub(super) fn extend(sequence: &mut Sequence, next: Next, model: &Model) -> Result<Option<Finish>> {
     match next {
         Next::Logits(rows) => {
@@ -23,7 +23,7 @@ pub(super) fn extend(sequence: &mut Sequence, next: Next, model: &Model) -> Resu
     }
 }
 
-/// As [`extend`], by one row of logits after the other.
+/// As [`extend`], with rows of logits: the one after the last known token, then those after the draft tokens.
 fn extend_by<'a>(
     sequence: &mut Sequence,
     rows: impl Iterator<Item = &'a [f32]>,

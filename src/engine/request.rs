@@ -34,8 +34,8 @@ pub struct Request {
     pub grammar: Option<Grammar>,
     /// The reply ends before the first of these texts.
     pub stop: Vec<String>,
-    /// Log-probabilities reported for each token of the reply, and beside those of scored tokens. `None` reports none for
-    /// generated tokens, and nothing but its own for a scored one.
+    /// Log-probabilities reported for each token of the reply and each scored token. With `None` a scored token has its
+    /// own alone, and a generated one has none.
     pub logprobs: Option<Logprobs>,
     /// End-of-turn tokens are never chosen: benches force lengths this way.
     pub ignore_eos: bool,

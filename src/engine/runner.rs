@@ -63,7 +63,6 @@ pub(super) fn run(
             None => next,
         });
     }
-    stats.replays = replays.counts();
     stats.steps += 1;
     stats.enqueue_seconds += started.elapsed().as_secs_f64();
     step.ok_or_else(|| MootError::Engine("a step without tokens (bug)".into()))

@@ -49,7 +49,7 @@ impl Sampler {
         }
     }
 
-    /// Uniform in [0, 1), of 24 bits: as many as an f32 there holds.
+    /// Uniform in [0, 1), with 24 bits: the significand of an f32 has no more.
     fn uniform(&mut self) -> f32 {
         (self.random.next_u32() >> 8) as f32 / (1_u32 << 24) as f32
     }
@@ -65,7 +65,7 @@ fn greedy(logits: &[f32], mask: Option<&[u32]>) -> Option<u32> {
             continue;
         }
         for (bit, &logit) in logits.iter().enumerate() {
-            // A NaN is greater than nothing, so it is never chosen.
+            // A comparison with NaN is false, so NaN is never chosen.
             if logit > highest && bits >> bit & 1 == 1 {
                 (best, highest) = (Some((32 * word + bit) as u32), logit);
             }
@@ -113,10 +113,10 @@ impl Eq for Candidate {}
 /// the sum's last place is more than `2^-25` of it.
 const NEGLIGIBLE: f32 = -18.0;
 
-/// Candidates sorted at first; as many again and again while those that are left could change the sum.
+/// Candidates sorted at first. Each further batch is twice as large, and sorted only if it could change the sum.
 const SORTED: usize = 256;
 
-/// A softmax's numerators, of 1 for the highest logit.
+/// Numerators of a softmax: 1 for the highest logit.
 fn weights(candidates: &[Candidate], highest: f32, temperature: f32) -> Vec<f32> {
     let mut weights: Vec<f32> = candidates.iter().map(|c| (c.logit - highest) / temperature).collect();
     exp_all(&mut weights);
@@ -127,7 +127,7 @@ fn highest(candidates: impl Iterator<Item = Candidate>) -> f32 {
     candidates.map(|candidate| candidate.logit).fold(f32::NEG_INFINITY, f32::max)
 }
 
-/// A token of `candidates` by its probability at `temperature`; `uniform` in [0, 1) says where in the distribution.
+/// Draws one of `candidates` by its probability at `temperature`; `uniform` in [0, 1) is the quantile.
 fn at_random(candidates: impl Iterator<Item = Candidate> + Clone, temperature: f32, uniform: f32) -> Option<u32> {
     let highest = highest(candidates.clone());
     let candidates: Vec<Candidate> = candidates.collect();
@@ -156,8 +156,8 @@ fn at_random_of_likeliest(
     pick(&weights, total, top_p, uniform)
 }
 
-/// Weights of the candidates, likeliest first, and their sum in that order. The last ones are left out where they are so
-/// small that the sum is the same bits without them: so a large vocabulary is not sorted, and nothing else changes.
+/// Weights of the candidates, likeliest first, and their sum in that order. Weights that are too small to change a bit
+/// of the sum are left out, so that a large vocabulary need not be sorted.
 fn weights_in_order(mut rest: Vec<Candidate>, highest: f32, temperature: f32) -> (Vec<(u32, f32)>, f32) {
     let (mut weights, mut total) = (Vec::new(), 0.0_f32);
     let mut count = SORTED;
@@ -179,7 +179,7 @@ fn weights_in_order(mut rest: Vec<Candidate>, highest: f32, temperature: f32) ->
     (weights, total)
 }
 
-/// The token at `uniform` of the first of `weights` whose sum reaches `top_p` of `total`.
+/// Draws from the nucleus, the first of `weights` whose sum reaches `top_p` of `total`; `uniform` is the quantile.
 fn pick(weights: &[(u32, f32)], total: f32, top_p: f32, uniform: f32) -> Option<u32> {
     let (mut nucleus, mut count) = (0.0, 0);
     // At least one token, also with `top_p` 0.
@@ -194,7 +194,7 @@ fn pick(weights: &[(u32, f32)], total: f32, top_p: f32, uniform: f32) -> Option<
             return Some(id);
         }
     }
-    // Rounding can leave a rest behind the last weight.
+    // By rounding, `left` may not have fallen below 0 at the last weight.
     weights[..count].last().map(|(id, _)| *id)
 }
 

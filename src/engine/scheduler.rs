@@ -84,7 +84,7 @@ pub(super) struct Scheduler {
     pub running: Vec<Sequence>,
     /// Number of the step under way.
     step: u64,
-    /// The last step in which a prompt moved on, or none was waiting to.
+    /// The last step that computed tokens of a prompt, or in which no prompt was pending.
     last_prefill: u64,
 }
 
@@ -286,8 +286,8 @@ impl Scheduler {
         let (start, pending) = (sequence.cached, sequence.pending());
         let mut len = pending.min(room).min(ahead.map_or(usize::MAX, |end| end - start));
         if len < pending {
-            // A chunk ends with a page, so that siblings can take the page over; in a step too small for that it
-            // moves on by what there is, if nothing else does.
+            // A chunk ends at a page boundary, so that siblings can share its pages. If the room ends before the
+            // boundary, the chunk waits, or takes the room if the step is empty.
             let whole = (start + len) / PAGE * PAGE;
             if whole > start {
                 len = whole - start;

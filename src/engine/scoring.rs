@@ -6,9 +6,10 @@ use super::request::TokenLogprobs;
 use super::sampler;
 use crate::error::Result;
 use crate::generation::Logprobs;
-use candle_core::{Device, Tensor};
+use candle_core::Tensor;
 use moot_models::Model;
 use moot_models::kernels::ops::read_floats;
+use moot_models::kernels::read_back;
 use rayon::prelude::*;
 
 /// Rows whose logits are in memory at once: those of the default batch, for which working memory is planned.
@@ -31,7 +32,7 @@ pub(super) fn score(model: &Model, hidden: &Tensor, targets: &[Target]) -> Resul
     let mut scores = Vec::with_capacity(targets.len());
     for (block, targets) in targets.chunks(BLOCK).enumerate() {
         let hidden = hidden.narrow(0, block * BLOCK, targets.len()).map_err(failed)?;
-        let logits = model.decoder.logits(&hidden)?.to_device(&Device::Cpu).map_err(failed)?;
+        let logits = read_back(&model.decoder.logits(&hidden)?).map_err(failed)?;
         let width = logits.dim(1).map_err(failed)?;
         let reduce = |logits: &[f32]| -> Vec<(usize, TokenLogprobs)> {
             let rows = logits.par_chunks_exact(width).zip(targets);

@@ -13,12 +13,12 @@ use moot_models::kernels::NO_PAGE;
 use std::ops::Range;
 use std::time::Instant;
 
-/// The pages of windowed layers that are kept for a sequence until it ends.
+/// The pages of windowed layers that are reserved for a sequence until it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// Those of its window, shared or not: pages that it leaves are held on by others, or serve for new ones.
+    /// The pages of one window, shared or not. A page that the window has passed is held by others, or available again.
     Window,
-    /// Those that it has, of which the ones that sequences share count once, and all that it will take.
+    /// All pages that it has and will take. Pages that several sequences share count once.
     All,
 }
 
@@ -33,15 +33,16 @@ pub(super) struct Sequence {
     pub cached: usize,
     /// Nodes of the prefix tree that hold the first pages.
     held: Vec<NodeId>,
-    /// Pages after those that are this sequence's alone: the one being filled, and those that draft tokens need beyond it.
+    /// Pages after these, which are this sequence's alone: the one being filled, and those that draft tokens need
+    /// beyond it.
     own: Vec<PageSet>,
-    /// How many of its pages, held ones first, its window has passed: it has none of windowed layers for them.
+    /// How many of its pages its window has passed, held ones first: for these it has no pages of windowed layers.
     passed: usize,
-    /// The pages of windowed layers that the scheduler keeps for it.
+    /// The pages of windowed layers that the scheduler reserves for it.
     pub claim: Claim,
     /// Tokens of the prompt and the prefill reused from the prefix tree.
     pub reused: usize,
-    /// Those of them that a request of another group had computed.
+    /// Of these, tokens that a request of another group had computed.
     pub borrowed: usize,
     /// Its recurrent state, where the model has such.
     pub state: Option<SequenceState<NodeId>>,
@@ -227,10 +228,10 @@ impl Sequence {
         self.held.len() + self.own.len()
     }
 
-    /// Takes over the following pages that the tree has, computed or about to be in this very step: siblings share while
-    /// they run. Pages from the first needed logits on are left to compute. Of a model with recurrent states, pages up to the
-    /// last one that has a copy of the state, and those that are computed already; of one with windowed layers, pages up to
-    /// the last one before which their windows are held.
+    /// Shares the next pages that the tree has. They are computed, or will be in this step: siblings share while they
+    /// run. Pages from the first needed logits on are not shared. With recurrent states, pages are shared up to the
+    /// last one that has a copy of the state, and as far as this sequence has computed them itself; with windowed
+    /// layers, up to the last one before which the pages of a whole window are present.
     pub(super) fn adopt(&mut self, tree: &mut PrefixTree) {
         let mut shared = self.first_own();
         if tree.states.is_some() {
@@ -241,11 +242,11 @@ impl Sequence {
         }
         while let Some(tokens) = self.next_page().filter(|_| (self.held.len() + 1) * PAGE <= shared) {
             let Some(node) = tree.child(self.tip(), &tokens) else { return };
-            // It may have begun to fill a page for the same positions.
+            // The sequence may have begun to fill a page of its own for these positions.
             let mut own = if self.own.is_empty() { PageSet::default() } else { self.own.remove(0) };
             let in_window = self.held.len() >= self.passed;
             let gives = in_window && !tree.has_window(node);
-            // Where it gives the pages, `give_window` counts this sequence as their holder.
+            // If this sequence gives the pages, `give_window` makes it their holder.
             tree.retain(node, in_window && !gives);
             // The node has lost its pages of windowed layers, but this sequence has computed them.
             if gives {

@@ -25,7 +25,7 @@ pub(crate) struct States<N> {
 pub(crate) struct SequenceState<N> {
     /// Its own slot.
     pub slot: u32,
-    /// The node whose copy is the state after its computed tokens, where its own slot is not.
+    /// The node whose copy has the state after the computed tokens, if the own slot does not have it.
     pub source: Option<N>,
     /// Slots of the states before each draft token of the step under way.
     pub before_drafts: Vec<u32>,
@@ -130,7 +130,7 @@ impl<N: Copy + Ord> States<N> {
         self.kept.get_mut(&node).expect("a pinned copy is kept (bug)").pins -= 1;
     }
 
-    /// The slot of the pinned copy at `node`, which the step under way reads; it is pinned once less.
+    /// Unpins the copy at `node` once and returns its slot, which the step under way reads.
     pub(crate) fn take(&mut self, node: N) -> u32 {
         let kept = self.kept.get_mut(&node).expect("a pinned copy is kept (bug)");
         kept.pins -= 1;

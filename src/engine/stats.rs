@@ -90,6 +90,7 @@ impl Stats {
                 captured: self.replays.captured + other.replays.captured,
                 replayed: self.replays.replayed + other.replays.replayed,
                 refused: self.replays.refused + other.replays.refused,
+                released: self.replays.released + other.replays.released,
             },
             forward_seconds: self.forward_seconds + other.forward_seconds,
             enqueue_seconds: self.enqueue_seconds + other.enqueue_seconds,

@@ -15,13 +15,13 @@ impl Sequence {
         self.pass(first, tree);
     }
 
-    /// Finds the last page of the tree from which this sequence can go on, beyond the computed tokens: of windowed layers, the
-    /// pages that a window there reaches must be held. Gives back what that window does not reach, and returns the tokens up
-    /// to it, or 0.
+    /// Finds the last page of the tree, beyond the computed tokens, from which this sequence can continue: all pages of
+    /// windowed layers that a window there reaches must be present. Gives back the pages that this window does not
+    /// reach. Returns the number of tokens up to there, or 0.
     pub(super) fn begin_in_window(&mut self, tree: &mut PrefixTree) -> usize {
         let groups = *tree.groups();
         let (mut index, mut node) = (self.held().len(), self.tip());
-        // Pages from here on are all there.
+        // From this page on, up to `node`, no page of windowed layers is missing.
         let mut whole_from = self.passed();
         let mut last = 0;
         while (index + 1) * PAGE <= self.first_needed() {
@@ -43,7 +43,7 @@ impl Sequence {
         last
     }
 
-    /// The claims that are enough for this sequence, the one that lets more sequences run first.
+    /// Sufficient reservations for this sequence, the least restrictive first.
     pub(super) fn claims(&self, groups: &PageGroups) -> [Option<Claim>; 2] {
         // Siblings on one document each need little besides what they share.
         let few = groups.windowed == 0 || self.rest() < groups.window_pages();
@@ -56,8 +56,8 @@ impl Sequence {
     }
 }
 
-/// Pages that `sequences` claim, besides those of full layers that they have: of full layers all that they will take; of
-/// windowed layers by their [`Claim`]s, in steps of `step_tokens`.
+/// Pages that are reserved for `sequences`, besides the pages of full layers that they have already: for full layers,
+/// all that they will take; for windowed layers, by their [`Claim`]s, in steps of `step_tokens`.
 pub(super) fn claimed<'a>(
     sequences: impl Iterator<Item = &'a Sequence>,
     groups: &PageGroups,

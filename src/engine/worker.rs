@@ -106,16 +106,13 @@ impl Worker {
         if chunks.is_empty() {
             return Ok(None);
         }
-        // A copy, so that the lock is not held while the step is computed.
-        let mut stats = self.stats();
-        let (model, scheduler, memory) = (&self.model, &self.scheduler, (&self.kv, &mut self.replays));
-        let step = if model.decoder.is_on_cpu() {
-            // Run inside the pool; otherwise each of a step's hundreds of parallel loops wakes the pool from outside.
-            rayon::scope(|_| runner::run(model, memory, scheduler, chunks, &mut stats))
-        } else {
-            // On this thread: what a GPU computes needs none of the pool's.
-            runner::run(model, memory, scheduler, chunks, &mut stats)
-        };
+        // Copies, so that the lock is not held while the step is computed, and a failed attempt is not counted.
+        let before = self.stats();
+        let attempt = |worker: &mut Self| worker.attempt(chunks, before);
+        // Captured steps and unused memory may be what a step lacks. It writes the same keys and values again.
+        let step = attempt_again(self, attempt, |worker| worker.replays.release(&worker.model.decoder));
+        let (step, mut stats) = step.map_or_else(|error| (Err(error), before), |(step, stats)| (Ok(step), stats));
+        stats.replays = self.replays.counts();
         stats.evicted = self.scheduler.tree.evicted();
         stats.freed_by_windows = self.scheduler.tree.freed_by_windows();
         if let Some(states) = &self.scheduler.tree.states {
@@ -125,6 +122,19 @@ impl Worker {
         }
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner) = stats;
         step.map(Some)
+    }
+
+    /// Computes `chunks`; with the counts after it.
+    fn attempt(&mut self, chunks: &[Chunk], mut stats: Stats) -> Result<(Step, Stats)> {
+        let (model, scheduler, memory) = (&self.model, &self.scheduler, (&self.kv, &mut self.replays));
+        let step = if model.decoder.is_on_cpu() {
+            // Run inside the pool; otherwise each of a step's hundreds of parallel loops wakes the pool from outside.
+            rayon::scope(|_| runner::run(model, memory, scheduler, chunks, &mut stats))
+        } else {
+            // On this thread: what a GPU computes needs none of the pool's.
+            runner::run(model, memory, scheduler, chunks, &mut stats)
+        };
+        step.map(|step| (step, stats))
     }
 
     /// Gives scores to their sequences, and its next token to each sequence that samples.
@@ -217,6 +227,8 @@ impl Worker {
 
     /// A forward failed: pages may hold anything, so every request in flight fails and every cached prefix is dropped.
     fn fail_all(&mut self, error: &MootError) {
+        // The error may be of sampling, which is not tried again.
+        self.replays.release(&self.model.decoder);
         let all = self.scheduler.drain(|_| true);
         self.scheduler.tree.clear_unheld();
         self.count_pages();
@@ -224,5 +236,40 @@ impl Worker {
             // Errors cannot be cloned, so each request gets the text.
             report(&sequence.request, Event::Failed(MootError::Engine(error.to_string())));
         }
+    }
+}
+
+/// `attempt`, and where it fails and `recover` says that this may help, once more.
+fn attempt_again<W, T>(
+    worker: &mut W,
+    attempt: impl Fn(&mut W) -> Result<T>,
+    recover: impl FnOnce(&mut W) -> bool,
+) -> Result<T> {
+    match attempt(worker) {
+        Err(_) if recover(worker) => attempt(worker),
+        done => done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_step_is_tried_once_more_where_that_may_help() {
+        let tried = |failures: usize, recovers: bool| {
+            let mut attempts = 0;
+            let attempt = |attempts: &mut usize| {
+                *attempts += 1;
+                if *attempts <= failures { Err(MootError::Engine(format!("attempt {attempts}"))) } else { Ok(()) }
+            };
+            let done = attempt_again(&mut attempts, attempt, |_| recovers).map_err(|error| error.to_string());
+            (attempts, done.err())
+        };
+        assert_eq!(tried(0, true), (1, None));
+        assert_eq!(tried(1, true), (2, None));
+        assert_eq!(tried(1, false).0, 1);
+        let (attempts, error) = tried(2, true);
+        assert!(attempts == 2 && error.is_some_and(|error| error.contains("attempt 2")));
     }
 }

@@ -21,7 +21,7 @@ const LEAST: f32 = 8.673_617_4e-19;
 /// Rows of a tile.
 pub(crate) const TILE_ROWS: usize = 16;
 
-/// Panels of a task at most, and its rows: `16 x 512 x 32` sums stay in L2.
+/// Most panels of a task, and most rows: `16 x 512 x 32` sums stay in L2.
 pub(crate) const TASK_PANELS: usize = 16;
 /// See [`TASK_PANELS`].
 pub(crate) const TASK_ROWS: usize = 512;
@@ -43,7 +43,7 @@ pub(crate) struct SumTile([f32; TILE_ROWS * LANES]);
 pub(crate) struct Sums(Vec<MaybeUninit<SumTile>>);
 
 impl Sums {
-    /// Room for as many sums.
+    /// Uninitialised memory for the sums of so many panels and rows.
     pub(crate) fn room(&mut self, panels: usize, rows: usize) -> *mut SumTile {
         let count = panels * rows.div_ceil(TILE_ROWS) * 2;
         self.0.clear();

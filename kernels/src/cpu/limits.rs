@@ -135,7 +135,7 @@ pub(super) unsafe fn multiply_i8<L: Lanes, const SUMS: usize>(rounds: usize) -> 
                 *products = sum.products(0, []);
             }
             for _ in 0..GROUPS {
-                // Not known to be the same each time: one product would serve all groups.
+                // Opaque to the compiler, which would otherwise compute one product for all groups.
                 let x = black_box(0x0101_0101);
                 for (products, codes) in products.iter_mut().zip(codes) {
                     *products = L::Ints::multiply::<false>(*products, codes, x);

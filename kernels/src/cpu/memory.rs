@@ -5,9 +5,10 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// `count` zeros, which the system backs with memory when they are first written, in huge pages where it has them: a
-/// decoding step streams over all weights, and small pages would stop the prefetcher every 4 KiB. `None` where the system
-/// has not that much. Asking for the memory before would spoil it: what the allocator is given back is zeroed by writing.
+/// `count` zeros. The system provides the memory when it is first written, in huge pages if it has them: a decoding step
+/// streams over all weights, and small pages would stop the prefetcher every 4 KiB. `None` if the system has too little
+/// memory. Do not test for free memory by an allocation before: memory that was freed may be reused, and is then zeroed
+/// by writing.
 #[must_use]
 pub fn try_zeroed(count: usize) -> Option<Vec<f16>> {
     let layout = Layout::array::<f16>(count).ok()?;

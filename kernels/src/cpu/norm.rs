@@ -9,7 +9,7 @@ pub(crate) struct Residual<'a> {
     pub sum: *mut f32,
 }
 
-/// Adds `y` to `x` where it is given, and norms the sum: `out = x * (1 / sqrt(mean(x²) + eps)) * weight`.
+/// Adds the residual's `y` to `x`, if there is one, and norms the sum: `out = x * (1 / sqrt(mean(x²) + eps)) * weight`.
 ///
 /// The recipe: sixteen sums of squares, over inputs sixteen apart in ascending order, then [`sum`].
 ///

@@ -2,9 +2,9 @@
 
 use super::{Addresses, CAPTURING};
 use candle_core::cuda_backend::WrapErr;
-use candle_core::cuda_backend::cudarc::driver::{CudaGraph, result, sys};
+use candle_core::cuda_backend::cudarc::driver::{CudaGraph, CudaStream, result, sys};
 use candle_core::{CudaDevice, Result, Tensor, bail};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 /// A captured sequence of launches.
 pub(crate) struct Graph(CudaGraph);
@@ -49,18 +49,35 @@ impl Graph {
     }
 }
 
+/// Words that are being copied to a device, which may still read them.
+pub(crate) struct Written {
+    words: Vec<u32>,
+    stream: Arc<CudaStream>,
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        // A copy from pageable memory may be asynchronous. Where waiting for it fails the words are never freed.
+        if self.stream.synchronize().is_err() {
+            std::mem::forget(std::mem::take(&mut self.words));
+        }
+    }
+}
+
 /// Writes `words` over a contiguous tensor of as many 32-bit elements, in the stream's order.
-pub(crate) fn overwrite(device: &CudaDevice, to: &Tensor, words: &[u32]) -> Result<()> {
+pub(crate) fn overwrite(device: &CudaDevice, to: &Tensor, words: Vec<u32>) -> Result<Written> {
     const OP: &str = "overwrite";
     if to.elem_count() != words.len() || to.dtype().size_in_bytes() != 4 {
         bail!("{OP}: {} words to {:?} of {:?}", words.len(), to.shape(), to.dtype());
     }
-    let stream = device.cuda_stream();
+    let written = Written { words, stream: device.cuda_stream() };
     super::ops::on_cuda(OP, to, |to| {
-        let mut at = Addresses::new(&stream);
+        let stream = &written.stream;
+        let mut at = Addresses::new(stream);
         let address = at.of(OP, to)?;
         stream.context().bind_to_thread().w()?;
-        // SAFETY: the buffer is as long as the words, and the driver has read pageable memory when the call returns.
-        unsafe { result::memcpy_htod_async(address, words, stream.cu_stream()) }.w()
-    })
+        // SAFETY: the buffer is as long as the words, which live until the stream has been waited for.
+        unsafe { result::memcpy_htod_async(address, &written.words, stream.cu_stream()) }.w()
+    })?;
+    Ok(written)
 }

@@ -7,15 +7,18 @@
 
 mod blocks;
 mod capability;
+mod context;
 mod encoder;
 mod graph;
 mod modules;
+mod opened;
 mod ops;
 
 pub(crate) use blocks::{multiply_blocks, widen_blocks};
 pub(crate) use capability::{description, multiplies_blocks};
+pub(crate) use context::make_current;
 pub(crate) use encoder::{add_norm, bidirectional};
-pub(crate) use graph::{Graph, overwrite};
+pub(crate) use graph::{Graph, Written, overwrite};
 pub(crate) use ops::{add_rms_norm, attention, linear, rms_norm, rope, rotate_store, sample, swiglu};
 
 use crate::launch::{Argument, Launch};
@@ -25,7 +28,7 @@ use candle_core::cuda_backend::cudarc::driver::{
 use candle_core::cuda_backend::{CudaDType, WrapErr};
 use candle_core::{CudaDevice, CudaStorage, DType, Error, Layout, Result, bail};
 use half::{bf16, f16};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 /// A tensor's storage and layout.
 type At<'a> = (&'a CudaStorage, &'a Layout);
@@ -39,7 +42,12 @@ pub(crate) fn open(ordinal: usize) -> Result<CudaDevice> {
         let e = crate::without_backtrace(e);
         Error::Msg(format!("CUDA gives no device {ordinal}: {e}; nvidia-smi says what the driver has"))
     };
+    // cudarc waits for the whole context before it makes the first stream of a device.
+    let no_capture = without_captures();
     let device = CudaDevice::new_with_stream(ordinal).map_err(refused)?;
+    opened::keep(&device);
+    opened::drop_unused(&no_capture);
+    drop(no_capture);
     capability::check(&device, ordinal)?;
     // SAFETY: all of Candle's work on this device and ours is in its one stream, and both devices are synchronised when
     // a tensor is copied to another device.
@@ -77,10 +85,16 @@ fn unused(pool: sys::CUmemoryPool) -> std::result::Result<usize, DriverError> {
 /// capture.
 static CAPTURING: RwLock<()> = RwLock::new(());
 
+/// Waits until no stream is captured; none is while the guard lives.
+fn without_captures() -> RwLockWriteGuard<'static, ()> {
+    CAPTURING.write().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Returns memory to the driver that the process has reserved on `device` and does not use.
 pub(crate) fn release_unused(device: &CudaDevice) -> Result<()> {
     // Other opened devices of this GPU free memory into the same pool, so all streams are waited for.
-    let _no_capture = CAPTURING.write().unwrap_or_else(PoisonError::into_inner);
+    let no_capture = without_captures();
+    opened::drop_unused(&no_capture);
     let context = device.cuda_stream().context().clone();
     context.synchronize().w()?;
     // SAFETY: the context's device is one that the driver gave. Memory of captured steps is kept apart from the pool.
@@ -88,18 +102,6 @@ pub(crate) fn release_unused(device: &CudaDevice) -> Result<()> {
     // SAFETY: the pool is the driver's. Where there is none, nothing was kept.
     let _ = pool(device).and_then(|pool| unsafe { result::mem_pool::trim_to(pool, 0) });
     Ok(())
-}
-
-/// Makes the context of `device` the calling thread's. An error is left for the next operation to report, as where
-/// memory is freed.
-pub(crate) fn make_current(device: &CudaDevice) {
-    let stream = device.cuda_stream();
-    let context = stream.context();
-    // An error that was left before is reported by the first call, which then does nothing else.
-    if let Err(left) = context.bind_to_thread() {
-        context.record_err(context.bind_to_thread());
-        context.record_err::<()>(Err(left));
-    }
 }
 
 // Of the library that launches Candle's products of blocks, which is linked with them.

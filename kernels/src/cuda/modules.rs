@@ -1,4 +1,4 @@
-//! The kernels' binaries, loaded once a device.
+//! The kernels' binaries, loaded once a device and unloaded with it.
 
 use crate::launch::{Kernel, Module};
 use candle_core::cuda_backend::DeviceId;
@@ -8,8 +8,7 @@ use candle_core::{CudaDevice, Error, Result, bail};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// The modules and functions loaded on a device. The driver keeps modules until the process ends, so this may be
-/// global.
+/// The modules and functions loaded on a device.
 #[derive(Default)]
 struct Loaded {
     modules: HashMap<Module, Arc<CudaModule>>,
@@ -37,6 +36,12 @@ pub(super) fn function(device: &CudaDevice, kernel: Kernel) -> Result<CudaFuncti
     let function = module.load_function(&kernel.to_string()).map_err(missing)?;
     functions.insert(kernel, function.clone());
     Ok(function)
+}
+
+/// Unloads the kernels of `device`.
+pub(super) fn unload(device: &CudaDevice) {
+    let loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner).remove(&device.id());
+    drop(loaded);
 }
 
 fn load(device: &CudaDevice, module: Module) -> Result<Arc<CudaModule>> {

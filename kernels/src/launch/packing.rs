@@ -1,11 +1,11 @@
 //! How a quantised matrix is packed for the kernels that multiply by it.
 //!
-//! Sixteen outputs and 64 inputs are a unit. A unit's bytes lie as a warp loads them: the lower four bits of all codes (all
-//! eight of `Q8_0`), 16 bytes a lane; the fifth bits, or the fifth and sixth; the scales of outputs g and g + 8, for g from 0
-//! to 7. Four units of a type with blocks of 256 inputs are followed by the scales of their scales. Units of sixteen outputs
-//! follow each other, then come the next sixteen; outputs that are missing are zero. `cuda/blocks.cu` reads the same.
-//! A matrix may have parts of different types, one behind the other. Where a gate and what it is multiplied with are one
-//! matrix, eight outputs of each are sixteen, so that a lane has both ([`Packing::Gated`]).
+//! Sixteen outputs and 64 inputs are a unit. A unit's bytes lie as a warp loads them: the lower four bits of all codes
+//! (all eight of `Q8_0`), 16 bytes a lane; the fifth bits, or the fifth and sixth; the scales of outputs g and g + 8,
+//! for g from 0 to 7. Four units of a type with blocks of 256 inputs are followed by the scales of their scales. Units
+//! of sixteen outputs follow each other, then come the next sixteen; outputs that are missing are zero.
+//! `cuda/blocks.cu` reads the same. A matrix may have parts of different types, one after the other. A gated unit has
+//! eight gate outputs and the eight outputs they multiply, so that a lane has both ([`Packing::Gated`]).
 
 use super::kernel::Element;
 use candle_core::quantized::GgmlDType;

@@ -2,8 +2,9 @@
 //! sampled by the engine.
 
 use super::upload;
+use crate::gpu::read_back;
 use crate::launch::Choice;
-use candle_core::{CpuStorage, CudaStorage, CustomOp1, Device, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
 
 /// A token for each row of `logits`, f32 `[rows, stride]`, among the first `vocab`: as its choice says, of those whose
 /// bit is set in its mask. `masks` has `vocab.div_ceil(32)` words a mask. `None` where no allowed logit is a number.
@@ -24,11 +25,7 @@ pub fn sample(logits: &Tensor, vocab: usize, choices: &[Choice], masks: &[u32]) 
     let choices: Vec<u32> = choices.iter().flat_map(Choice::words).collect();
     let (choices, masks) = (upload(&choices, device)?, upload(masks, device)?);
     let op = Sample { masks: &masks, choices: &choices, vocab };
-    let tokens = logits.contiguous()?.apply_op1_no_bwd(&op)?.to_device(&Device::Cpu)?;
-    // Candle's copy to the host is asynchronous; the driver waits for it, but only where the memory is not pinned. So
-    // nothing reads the copy before this.
-    device.synchronize()?;
-    let tokens: Vec<u32> = tokens.to_vec1()?;
+    let tokens: Vec<u32> = read_back(&logits.contiguous()?.apply_op1_no_bwd(&op)?)?.to_vec1()?;
     Ok(tokens.into_iter().map(|token| (token != u32::MAX).then_some(token)).collect())
 }
 

@@ -1,7 +1,7 @@
 //! Checks of rotation, which writes keys and values to pages, and of attention, which reads them.
 
-use super::numbers::{CLOSE, close, numbers, same_bits, working};
-use crate::gpu::{KernelGroup, has_kernels};
+use super::numbers::{CLOSE, Test, numbers, working};
+use crate::gpu::{KernelGroup, has_kernels, read_back};
 use crate::ops::attention::Attention;
 use crate::ops::kv_store::Slots;
 use crate::ops::rope;
@@ -30,7 +30,7 @@ impl With {
 }
 
 /// Sequences that share pages, a chunk of a prompt, and pages that are written in part or not at all.
-pub(super) fn attention(device: &Device) -> Result<()> {
+pub(super) fn attention(test: &Test<'_>) -> Result<()> {
     let decoding = |own: u32| SequenceRows { start: 150, len: 1, pages: (0..9).chain([9 + own]).collect() };
     let chunk = SequenceRows { start: 3, len: 80, pages: (12..18).collect() };
     let sequences = [decoding(0), decoding(1), chunk];
@@ -43,7 +43,7 @@ pub(super) fn attention(device: &Device) -> Result<()> {
         ([8, 1, 64], With { biases: true, window: Some(30), sinks: true, ..none }),
         ([4, 1, 256], With { norms: true, window: Some(50), ..none }),
     ];
-    kinds.into_iter().try_for_each(|(heads, with)| attention_of(&sequences, heads, with, device))
+    kinds.into_iter().try_for_each(|(heads, with)| attention_of(&sequences, heads, with, test))
 }
 
 /// Attention of `sequences` with `[heads, kv_heads, dim]`, and the step before it.
@@ -51,8 +51,9 @@ fn attention_of(
     sequences: &[SequenceRows],
     [heads, kv_heads, dim]: [usize; 3],
     with: With,
-    device: &Device,
+    test: &Test<'_>,
 ) -> Result<()> {
+    let device = test.device;
     let tokens = sequences.iter().map(|s| s.len).sum::<usize>();
     let slots_of = |s: &SequenceRows| -> Vec<u32> {
         (s.start..s.start + s.len).map(|at| s.pages[at / PAGE] * PAGE as u32 + (at % PAGE) as u32).collect()
@@ -68,7 +69,7 @@ fn attention_of(
     let (gcos, gsin) = (cos.to_device(device)?, sin.to_device(device)?);
     let by_head = |x: &Tensor| column(x, 0)?.reshape((tokens, heads, dim));
     let rotated = rope::rope(&by_head(&gx)?, &gcos, &gsin)?;
-    close(&format!("rope of heads of {dim}"), &rotated, &rope::reference(&by_head(&x)?, &cos, &sin)?, CLOSE)?;
+    test.close(&format!("rope of heads of {dim}"), &rotated, &rope::reference(&by_head(&x)?, &cos, &sin)?, CLOSE)?;
 
     let [k, gk] = cache(sequences, [PAGES, kv_heads, dim, PAGE], device)?;
     let [v, gv] = cache(sequences, [PAGES, kv_heads, PAGE, dim], device)?;
@@ -81,13 +82,13 @@ fn attention_of(
     };
     let q = run(&x, [&cos, &sin], [&k, &v], [&bias, &norm])?;
     let gq = run(&gx, [&gcos, &gsin], [&gk, &gv], [&gbias, &gnorm])?;
-    close(&format!("rotation of heads of {dim}"), &gq, &q, CLOSE)?;
+    test.close(&format!("rotation of heads of {dim}"), &gq, &q, CLOSE)?;
     let [sinks, gsinks] = numbers(10, &[heads], DType::F32, device)?;
     let plan = AttentionPlan::new(sequences.to_vec());
     let found = with.attention(&plan, &gsinks).apply([&gq, &gk, &gv])?;
-    let q = gq.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
+    let q = read_back(&gq)?.to_dtype(DType::F32)?;
     let what = format!("attention with heads of {dim}");
-    close(&what, &found, &with.attention(&plan, &sinks).reference([&q, &k, &v])?, CLOSE)?;
+    test.close(&what, &found, &with.attention(&plan, &sinks).reference([&q, &k, &v])?, CLOSE)?;
     if !has_kernels(device, KernelGroup::Attention) {
         // Candle's products have other bits for other numbers of rows.
         return Ok(());
@@ -96,7 +97,7 @@ fn attention_of(
     for sequence in sequences {
         let (plan, own) = (AttentionPlan::new(vec![sequence.clone()]), gq.narrow(0, row, sequence.len)?);
         let alone = with.attention(&plan, &gsinks).apply([&own, &gk, &gv])?;
-        same_bits(&what, &alone, &found.narrow(0, row, sequence.len)?)?;
+        test.same_bits(&what, &alone, &found.narrow(0, row, sequence.len)?)?;
         row += sequence.len;
     }
     Ok(())

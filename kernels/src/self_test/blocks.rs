@@ -1,6 +1,6 @@
 //! Checks of products of blocks, and of blocks as numbers: ours and Candle's.
 
-use super::numbers::{CLOSE, MOST_ROWS, ROWS, close, first, numbers, same_bits, working};
+use super::numbers::{CLOSE, MOST_ROWS, ROWS, Test, first, numbers, working};
 use crate::cpu::Gate;
 use crate::gpu::{multiplies_blocks, packs_blocks};
 use crate::ops::gated;
@@ -35,41 +35,43 @@ const MATRICES: [(usize, usize, &[GgmlDType]); 3] =
     [(96, 768, &BLOCKS), (96, 896, &[GgmlDType::Q5_0, GgmlDType::Q8_0]), (32, 4096, &[GgmlDType::Q4K, GgmlDType::Q6K])];
 
 /// Ours, where the device has them, and Candle's, where they were compiled for it.
-pub(super) fn blocks(device: &Device) -> Result<()> {
+pub(super) fn blocks(test: &Test<'_>) -> Result<()> {
+    let device = test.device;
     for (outputs, inputs, types) in MATRICES {
         let [w, _] = numbers(19, &[outputs, inputs], DType::F32, &Device::Cpu)?;
         let x = numbers(20, &[MOST_ROWS, inputs], working(device), device)?;
         if packs_blocks(device) {
             let ours = types.iter().filter(|storage| PackedBlocks::fit(**storage, inputs, working(device)));
-            ours.map(std::slice::from_ref).try_for_each(|types| packed_blocks(types, &w, &x, device))?;
+            ours.map(std::slice::from_ref).try_for_each(|types| packed_blocks(types, &w, &x, test))?;
         }
         if packs_blocks(device) && types.len() == BLOCKS.len() {
-            OF_TWO.iter().try_for_each(|two| packed_blocks(two, &w, &x, device))?;
-            gated_blocks(&w, &x, device)?;
+            OF_TWO.iter().try_for_each(|two| packed_blocks(two, &w, &x, test))?;
+            gated_blocks(&w, &x, test)?;
         }
         if multiplies_blocks(device) {
-            types.iter().try_for_each(|storage| candles_blocks(*storage, &w, &x, device))?;
+            types.iter().try_for_each(|storage| candles_blocks(*storage, &w, &x, test))?;
         }
     }
     Ok(())
 }
 
-fn candles_blocks(storage: GgmlDType, w: &Tensor, all: &[Tensor; 2], device: &Device) -> Result<()> {
+fn candles_blocks(storage: GgmlDType, w: &Tensor, all: &[Tensor; 2], test: &Test<'_>) -> Result<()> {
+    let device = test.device;
     let expected = QTensor::quantize(w, storage)?.dequantize(&Device::Cpu)?;
     let on_device = Arc::new(QTensor::quantize_onto(w, storage, device)?);
     let inputs = w.dim(1)?;
-    close(&format!("{storage:?}, widened"), &on_device.dequantize_f16(device)?, &expected, CLOSE)?;
+    test.close(&format!("{storage:?}, widened"), &on_device.dequantize_f16(device)?, &expected, CLOSE)?;
     let matrix = QMatMul::from_arc(on_device)?;
     ROWS.into_iter().try_for_each(|rows| {
         let [x, gx] = first(all, rows)?;
         let what = format!("{storage:?}, {rows} rows of {inputs}");
-        close(&what, &matrix.forward(&gx)?, &x.matmul(&expected.t()?)?, CLOSE_BLOCKS)
+        test.close(&what, &matrix.forward(&gx)?, &x.matmul(&expected.t()?)?, CLOSE_BLOCKS)
     })
 }
 
 /// Products with `w` in each of `types`, one behind the other.
-fn packed_blocks(types: &[GgmlDType], w: &Tensor, all: &[Tensor; 2], device: &Device) -> Result<()> {
-    let (outputs, inputs) = w.dims2()?;
+fn packed_blocks(types: &[GgmlDType], w: &Tensor, all: &[Tensor; 2], test: &Test<'_>) -> Result<()> {
+    let (device, (outputs, inputs)) = (test.device, w.dims2()?);
     let (mut parts, mut stored, mut expected) = (Vec::new(), Vec::new(), Vec::new());
     for &blocks in types {
         let cpu = QTensor::quantize(w, blocks)?;
@@ -83,31 +85,31 @@ fn packed_blocks(types: &[GgmlDType], w: &Tensor, all: &[Tensor; 2], device: &De
     };
     let packed = PackedBlocks::pack(parts, Packing::InOrder, inputs, row, device)?;
     let expected = Tensor::cat(&expected, 0)?;
-    close(&format!("{types:?}, widened"), &packed.widen(working(device))?, &expected, CLOSE)?;
+    test.close(&format!("{types:?}, widened"), &packed.widen(working(device))?, &expected, CLOSE)?;
     ROWS.into_iter().try_for_each(|rows| {
         let [x, gx] = first(all, rows)?;
         let what = format!("{types:?}, {rows} rows of {inputs}");
         let found = packed.multiply(&gx)?;
-        close(&what, &found, &x.matmul(&expected.t()?)?, CLOSE)?;
-        same_bits(&what, &packed.multiply(&gx.narrow(0, rows / 2, 1)?)?, &found.narrow(0, rows / 2, 1)?)
+        test.close(&what, &found, &x.matmul(&expected.t()?)?, CLOSE)?;
+        test.same_bits(&what, &packed.multiply(&gx.narrow(0, rows / 2, 1)?)?, &found.narrow(0, rows / 2, 1)?)
     })
 }
 
 /// A product whose first half is the gate of the other.
-fn gated_blocks(w: &Tensor, all: &[Tensor; 2], device: &Device) -> Result<()> {
-    let (outputs, inputs) = w.dims2()?;
+fn gated_blocks(w: &Tensor, all: &[Tensor; 2], test: &Test<'_>) -> Result<()> {
+    let (device, (outputs, inputs)) = (test.device, w.dims2()?);
     let cpu = QTensor::quantize(w, GgmlDType::Q4K)?;
     let (expected, bytes) = (cpu.dequantize(&Device::Cpu)?, cpu.data()?);
     let row = |row: usize| bytes[row * bytes.len() / outputs..][..bytes.len() / outputs].into();
     let parts = vec![Part { blocks: GgmlDType::Q4K, outputs }];
     let packed = PackedBlocks::pack(parts, Packing::Gated, inputs, row, device)?;
-    close("gated blocks, widened", &packed.widen(working(device))?, &expected, CLOSE)?;
+    test.close("gated blocks, widened", &packed.widen(working(device))?, &expected, CLOSE)?;
     ROWS.into_iter().try_for_each(|rows| {
         let [x, gx] = first(all, rows)?;
         let both = x.matmul(&expected.t()?)?.chunk(2, 1)?;
         let gated = gated::reference(&both[0], &both[1], Gate::Silu)?;
         let (what, found) = (format!("gated blocks, {rows} rows"), packed.multiply(&gx)?);
-        close(&what, &found, &gated, CLOSE)?;
-        same_bits(&what, &packed.multiply(&gx.narrow(0, rows / 2, 1)?)?, &found.narrow(0, rows / 2, 1)?)
+        test.close(&what, &found, &gated, CLOSE)?;
+        test.same_bits(&what, &packed.multiply(&gx.narrow(0, rows / 2, 1)?)?, &found.narrow(0, rows / 2, 1)?)
     })
 }

@@ -10,14 +10,14 @@ mod numbers;
 pub use blocks::BLOCKS;
 
 use crate::cpu::Gate;
-use crate::gpu::{KernelGroup, has_kernels};
+use crate::gpu::{KernelGroup, has_kernels, release_unused};
 use crate::launch::{Choice, NO_MASK};
 use crate::ops::{add_norm, bidirectional, gated, norm, sample};
 use crate::{Texts, Weight};
 use attention::attention;
 use blocks::blocks;
 use candle_core::{DType, Device, Error, Result, Tensor};
-use numbers::{CLOSE, MOST_ROWS, ROWS, close, first, numbers, same_bits, working};
+use numbers::{CLOSE, MOST_ROWS, ROWS, Test, first, numbers, working};
 
 /// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl std::fmt::Display for Failure {
     }
 }
 
-type Check = fn(&Device) -> Result<()>;
+type Check = fn(&Test<'_>) -> Result<()>;
 
 /// Compares the ops on `device` with their references on the CPU. Empty where all agree. What replaces kernels that are
 /// [distrusted](crate::distrust) is tested in their place.
@@ -49,7 +49,7 @@ pub fn self_test(device: &Device) -> Vec<Failure> {
     let run = |(check, group, of): (&'static str, Option<KernelGroup>, Check)| {
         // What was left before is not this check's; what a launch leaves without returning it is.
         let _ = last_error(device);
-        let checked = poison(device).and_then(|()| of(device)).and_then(|()| device.synchronize());
+        let checked = poison(device).and_then(|()| of(&Test::of(device))).and_then(|()| device.synchronize());
         let failed = checked.and_then(|()| last_error(device)).err()?;
         Some(Failure { check, group, reason: crate::without_backtrace(failed).to_string() })
     };
@@ -79,35 +79,40 @@ fn last_error(device: &Device) -> Result<()> {
 fn poison(device: &Device) -> Result<()> {
     /// More than a check uses.
     const NUMBERS: usize = 1 << 22;
+    // Without gaps between other tensors, which would be filled before the memory that is poisoned.
+    release_unused(device)?;
     let poisoned = Tensor::full(f32::NAN, NUMBERS, device)?;
     device.synchronize()?;
     drop(poisoned);
     Ok(())
 }
 
-fn rows(device: &Device) -> Result<()> {
+fn rows(test: &Test<'_>) -> Result<()> {
+    let device = test.device;
     let shape = [3, 896];
     let [(x, gx), (y, gy)] =
         [numbers(1, &shape, working(device), device)?, numbers(2, &shape, working(device), device)?]
             .map(|[a, b]| (a, b));
     let [w, gw] = numbers(3, &[896], working(device), device)?;
-    close("rms_norm", &norm::rms_norm(&gx, &gw, 1e-5)?, &norm::reference(&x, &w, 1e-5)?, CLOSE)?;
+    test.close("rms_norm", &norm::rms_norm(&gx, &gw, 1e-5)?, &norm::reference(&x, &w, 1e-5)?, CLOSE)?;
     let (sum, normed) = norm::add_rms_norm(&gx, &gy, &gw, 1e-5)?;
-    close("the sum of add_rms_norm", &sum, &(&x + &y)?, CLOSE)?;
-    close("the norm of add_rms_norm", &normed, &norm::reference(&(&x + &y)?, &w, 1e-5)?, CLOSE)?;
-    close("swiglu", &gated::gated(&gx, &gy, Gate::Silu)?, &gated::reference(&x, &y, Gate::Silu)?, CLOSE)
+    test.close("the sum of add_rms_norm", &sum, &(&x + &y)?, CLOSE)?;
+    test.close("the norm of add_rms_norm", &normed, &norm::reference(&(&x + &y)?, &w, 1e-5)?, CLOSE)?;
+    test.close("swiglu", &gated::gated(&gx, &gy, Gate::Silu)?, &gated::reference(&x, &y, Gate::Silu)?, CLOSE)
 }
 
-fn products(device: &Device) -> Result<()> {
+fn products(test: &Test<'_>) -> Result<()> {
+    let device = test.device;
     let [w, gw] = numbers(11, &[320, 896], working(device), device)?;
     let all = numbers(10, &[MOST_ROWS, 896], working(device), device)?;
     ROWS.into_iter().try_for_each(|rows| {
         let [x, gx] = first(&all, rows)?;
-        close(&format!("a product of {rows} rows"), &gx.matmul(&gw.t()?)?, &x.matmul(&w.t()?)?, CLOSE)
+        test.close(&format!("a product of {rows} rows"), &gx.matmul(&gw.t()?)?, &x.matmul(&w.t()?)?, CLOSE)
     })
 }
 
-fn exact(device: &Device) -> Result<()> {
+fn exact(test: &Test<'_>) -> Result<()> {
+    let device = test.device;
     if !has_kernels(device, KernelGroup::FixedOrder) {
         return Ok(());
     }
@@ -115,21 +120,23 @@ fn exact(device: &Device) -> Result<()> {
     let weight = Weight::new(&gw)?.exact();
     let [x, gx] = numbers(13, &[70, 896], working(device), device)?;
     let found = weight.apply(&gx)?;
-    close("a product of 70 rows", &found, &x.matmul(&w.t()?)?, CLOSE)?;
-    same_bits("a product", &weight.apply(&gx.narrow(0, 33, 1)?)?, &found.narrow(0, 33, 1)?)
+    test.close("a product of 70 rows", &found, &x.matmul(&w.t()?)?, CLOSE)?;
+    test.same_bits("a product", &weight.apply(&gx.narrow(0, 33, 1)?)?, &found.narrow(0, 33, 1)?)
 }
 
-fn lookups(device: &Device) -> Result<()> {
+fn lookups(test: &Test<'_>) -> Result<()> {
+    let device = test.device;
     let [table, on_device] = numbers(14, &[1000, 896], working(device), device)?;
     let ids = [999_u32, 0, 7, 7];
     let found = on_device.index_select(&Tensor::new(&ids, device)?, 0)?;
     let expected = table.index_select(&Tensor::new(&ids, &Device::Cpu)?, 0)?;
-    close("index_select", &found, &expected, 0.0)?;
-    close("a cast", &found.to_dtype(DType::F32)?, &expected, 0.0)?;
-    close("cat", &Tensor::cat(&[&found, &found], 0)?, &Tensor::cat(&[&expected, &expected], 0)?, 0.0)
+    test.close("index_select", &found, &expected, 0.0)?;
+    test.close("a cast", &found.to_dtype(DType::F32)?, &expected, 0.0)?;
+    test.close("cat", &Tensor::cat(&[&found, &found], 0)?, &Tensor::cat(&[&expected, &expected], 0)?, 0.0)
 }
 
-fn sampling(device: &Device) -> Result<()> {
+fn sampling(test: &Test<'_>) -> Result<()> {
+    let device = test.device;
     const VOCAB: usize = 5000;
     if device.is_cpu() || !has_kernels(device, KernelGroup::Sampling) {
         // Logits on the CPU are sampled by the engine.
@@ -154,7 +161,8 @@ fn sampling(device: &Device) -> Result<()> {
     expected(&sample::sample(&tenths, VOCAB, &[drawn(0.2), drawn(0.6)], &[])?, [102, 103])
 }
 
-fn encoders(device: &Device) -> Result<()> {
+fn encoders(test: &Test<'_>) -> Result<()> {
+    let device = test.device;
     let texts = Texts::new([70, 1, 9]);
     for dim in [32, 64] {
         let shape = [texts.tokens(), 4 * dim];
@@ -162,10 +170,10 @@ fn encoders(device: &Device) -> Result<()> {
         let [k, gk] = numbers(17, &shape, DType::F32, device)?;
         let found = bidirectional::bidirectional([&gq, &gk, &gk], &texts, 4, 0.2, None)?;
         let expected = bidirectional::reference([&q, &k, &k], &texts, 4, 0.2, None)?;
-        close(&format!("attention with heads of {dim}"), &found, &expected, 1e-3)?;
+        test.close(&format!("attention with heads of {dim}"), &found, &expected, 1e-3)?;
         let [w, gw] = numbers(18, &[shape[1]], DType::F32, device)?;
         let found = add_norm::add_norm(&gq, &gk, &gw, &gw, 1e-5)?;
-        close("add_norm", &found, &add_norm::reference(&q, &k, &w, &w, 1e-5)?, 1e-4)?;
+        test.close("add_norm", &found, &add_norm::reference(&q, &k, &w, &w, 1e-5)?, 1e-4)?;
     }
     Ok(())
 }

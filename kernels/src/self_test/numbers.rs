@@ -1,6 +1,8 @@
 //! Numbers that the checks compute with, and comparisons of results.
 
+use crate::gpu::read_back;
 use candle_core::{DType, Device, Error, Result, Tensor};
+use std::cell::RefCell;
 
 /// The type of activations.
 pub(super) fn working(device: &Device) -> DType {
@@ -23,17 +25,43 @@ pub(super) fn numbers(seed: u64, shape: &[usize], dtype: DType, device: &Device)
     Ok([cpu.to_dtype(DType::F32)?, cpu.to_device(device)?])
 }
 
-pub(super) fn close(what: &str, found: &Tensor, expected: &Tensor, most: f32) -> Result<()> {
-    let found = found.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
+/// A check of one device. It keeps what it has compared, so that no output lands in memory that holds an earlier one: a
+/// kernel that writes nothing would leave that, and it may be right.
+pub(super) struct Test<'a> {
+    pub(super) device: &'a Device,
+    outputs: RefCell<Vec<Tensor>>,
+}
+
+impl<'a> Test<'a> {
+    pub(super) fn of(device: &'a Device) -> Self {
+        Self { device, outputs: RefCell::default() }
+    }
+
+    /// As [`close`].
+    pub(super) fn close(&self, what: &str, found: &Tensor, expected: &Tensor, most: f32) -> Result<()> {
+        self.outputs.borrow_mut().push(found.clone());
+        close(what, found, expected, most)
+    }
+
+    /// An error where the bits of `alone` and `found` differ.
+    pub(super) fn same_bits(&self, what: &str, alone: &Tensor, found: &Tensor) -> Result<()> {
+        self.outputs.borrow_mut().extend([alone.clone(), found.clone()]);
+        same_bits(what, alone, found)
+    }
+}
+
+fn close(what: &str, found: &Tensor, expected: &Tensor, most: f32) -> Result<()> {
+    let found = read_back(found)?.to_dtype(DType::F32)?;
     let length = |x: &Tensor| x.sqr()?.sum_all()?.to_scalar::<f32>();
     let off = (length(&(&found - expected)?)? / length(expected)?).sqrt();
     // False for NaN.
     if off <= most { Ok(()) } else { Err(Error::Msg(format!("{what} is off by {off:.1e}, expected {most} at most"))) }
 }
 
-pub(super) fn same_bits(what: &str, alone: &Tensor, found: &Tensor) -> Result<()> {
+fn same_bits(what: &str, alone: &Tensor, found: &Tensor) -> Result<()> {
     // A sum, since a maximum may pass over what is not a number.
-    let apart = (alone.to_dtype(DType::F32)? - found.to_dtype(DType::F32)?)?.abs()?.sum_all()?.to_scalar::<f32>()?;
+    let apart = (alone.to_dtype(DType::F32)? - found.to_dtype(DType::F32)?)?.abs()?.sum_all()?;
+    let apart = read_back(&apart)?.to_scalar::<f32>()?;
     if apart == 0.0 {
         return Ok(());
     }
@@ -61,5 +89,13 @@ mod tests {
         let unwritten = Tensor::new(&[1_f32, f32::NAN], &Device::Cpu).unwrap();
         assert!(close("x", &x, &x, 0.0).is_ok());
         assert!(close("x", &other, &x, 0.02).is_err() && close("x", &unwritten, &x, 1e9).is_err());
+    }
+
+    #[test]
+    fn what_was_compared_is_kept() {
+        let (test, x) = (Test::of(&Device::Cpu), Tensor::new(&[1_f32, 2.0], &Device::Cpu).unwrap());
+        test.close("x", &x, &x, 0.0).unwrap();
+        test.same_bits("x", &x, &x).unwrap();
+        assert!(test.outputs.borrow().iter().map(Tensor::id).eq([x.id(); 3]));
     }
 }

@@ -1,6 +1,7 @@
 //! Attention over pages: against the reference, and bit for bit against itself in other batches.
 
-use crate::host::{Buffer, HALVES, Library, close, library, random, same_bits};
+use crate::host::{Buffer, HALVES, close, random, same_bits};
+use crate::library::{Library, library};
 use candle_core::{Device, Tensor};
 use moot_kernels::launch::{self, AttentionBuffers, AttentionShape, Element};
 use moot_kernels::ops::attention::Attention;

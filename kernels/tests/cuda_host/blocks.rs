@@ -1,6 +1,7 @@
 //! Products with matrices in the blocks of GGUF files.
 
-use crate::host::{Buffer, HALVES, Library, close, library, random, same_bits, step};
+use crate::host::{Buffer, HALVES, close, random, same_bits, step};
+use crate::library::{Library, library};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 use moot_kernels::launch::{self, Element, Packing, Part};

@@ -299,19 +299,28 @@ template <class T> inline float number(uint64_t word, int which) {
   return widen(T{(uint16_t)(word >> (16 * which))});
 }
 
-// Fragments as the instruction set's manual lays them out (see device.cuh); products are summed in ascending order.
+inline float toward_zero(double x) {
+  const float nearest = (float)x;
+  return fabs(nearest) > fabs(x) ? nextafterf(nearest, 0.0f) : nearest;
+}
+
+// Fragments as the instruction set's manual lays them out (see device.cuh). As a tensor core does, eight products are
+// added to the sum at once, exactly, and the result is cut to f32.
 template <class T> inline void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   const uint64_t words[6] = {a[0], a[1], a[2], a[3], b0, b1};
   const auto *all = emulation::exchange(words, 6);
   const unsigned g = emulation::current % 32 / 4, t = emulation::current % 4;
   for (unsigned i = 0; i < 4; i++) {
     const unsigned row = g + (i / 2) * 8, column = 2 * t + i % 2;
+    double sum = d[i];
     for (unsigned k = 0; k < 16; k++) {
       const unsigned lane = (row % 8) * 4 + k % 8 / 2, of_a = row / 8 + 2 * (k / 8);
       const float x = number<T>(all[lane][of_a], k % 2);
       const float y = number<T>(all[column * 4 + k % 8 / 2][4 + k / 8], k % 2);
-      d[i] += x * y;
+      sum += (double)x * y;
+      if (k % 8 == 7) sum = toward_zero(sum);
     }
+    d[i] = (float)sum;
   }
 }
 

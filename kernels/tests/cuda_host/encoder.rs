@@ -1,6 +1,7 @@
 //! Attention without a mask, and the layer norm of a sum.
 
-use crate::host::{Buffer, Library, close, library, random, same_bits};
+use crate::host::{Buffer, close, random, same_bits};
+use crate::library::{Library, library};
 use candle_core::{Device, Tensor};
 use moot_kernels::Texts;
 use moot_kernels::launch::{self, Element};

@@ -1,6 +1,7 @@
 //! The linear layer whose rows do not depend on the batch.
 
-use crate::host::{Buffer, HALVES, Library, close, library, random, same_bits};
+use crate::host::{Buffer, HALVES, close, random, same_bits};
+use crate::library::{Library, library};
 use moot_kernels::launch::{self, Element};
 
 fn apply(library: &Library, element: Element, x: &[f32], w: &Buffer, [rows, inputs, outputs]: [usize; 3]) -> Vec<f32> {

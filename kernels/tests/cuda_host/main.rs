@@ -10,6 +10,7 @@ mod attention;
 mod blocks;
 mod encoder;
 mod host;
+mod library;
 mod linear;
 mod mutants;
 mod rows;

@@ -1,7 +1,7 @@
 //! Whether the tests beside this one can fail: the kernels with one line changed, each an error that a GPU would run
 //! without a message.
 
-use crate::host::{SOURCES, library};
+use crate::library::SOURCES;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -95,7 +95,6 @@ const MUTANTS: [(&str, &str, &str); 71] = [
 #[test]
 #[ignore = "compiles the kernels once a mutant: some minutes"]
 fn every_mutant_is_noticed() {
-    library();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("cuda");
     let mut missed = Vec::new();
     for (file, from, to) in MUTANTS {

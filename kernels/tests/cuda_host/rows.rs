@@ -1,6 +1,7 @@
 //! Norms, rotations, activations.
 
-use crate::host::{Buffer, ELEMENTS, Library, close, library, random, same_bits, size, step};
+use crate::host::{Buffer, ELEMENTS, close, random, same_bits, size, step};
+use crate::library::{Library, library};
 use candle_core::{Device, Tensor};
 use moot_kernels::PAGE;
 use moot_kernels::launch::{self, Element, RotateStore};

@@ -1,6 +1,7 @@
 //! Sampling: which tokens are kept, which is drawn, and what a mask forbids.
 
-use crate::host::{Buffer, Library, library, random};
+use crate::host::{Buffer, random};
+use crate::library::{Library, library};
 use moot_kernels::launch::{self, Choice, Element, NO_MASK};
 
 const GREEDY: Choice = Choice { temperature: 0.0, top_p: 1.0, draw: 0.0, top_k: 0, mask: NO_MASK };

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs cargo with the stand-in for CUDA, so that what is built with `--features cuda` runs without a GPU:
-#   sh kernels/tests/cuda_stand_in/cargo.sh test --release -p moot-models --features cuda --test gpu -- --ignored
+#   sh kernels/tests/cuda_stand_in/cargo.sh test --release -p moot-models --features cuda --test gpu
 # Needs a C++ compiler. MOOT_STAND_IN_GPUS=2 makes two devices, for `--test gpus`; driver.cpp names the other settings.
 # What it builds is below target/cuda-stand-in, and runs only while the libraries there stay.
 set -eu

@@ -227,6 +227,15 @@ inline Status wait_for(Stream &stream) {
   return OK;
 }
 
+// Waits for all streams of a context, which breaks captures of any of them.
+inline Status wait_for_all(const Context *context) {
+  for (Stream *stream : streams)
+    if (stream->context == context && stream->capture) return stream->broken = true, CAPTURE_UNSUPPORTED;
+  for (Stream *stream : streams)
+    if (stream->context == context) wait(*stream);
+  return OK;
+}
+
 // Whether `address` is in the memory of another device than `context`'s.
 inline bool elsewhere(Address address, const Context *context) {
   if (address < (Address)arena || address >= (Address)unused) return false;

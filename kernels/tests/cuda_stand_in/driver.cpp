@@ -6,7 +6,8 @@
 // - Memory holds NaN until it is written. Up to 255 bytes behind it hold a huge number, and what is written there is
 //   found when the memory is freed; what lies further cannot be touched. Addresses are not used again.
 // - A launch, an allocation or a free fails where another device's context is current. A launch that is given another
-//   device's memory ends the program. A wait breaks a capture.
+//   device's memory ends the program. A wait breaks a capture, as does one of another thread for the whole context.
+// - Memory of the host that a device writes holds 0xff until the stream does it, which may be late.
 //
 // Not checked: __launch_bounds__ and the size of shared memory.
 //
@@ -21,10 +22,11 @@ namespace {
 struct Loaded {
   Context *context;
   void *library;
+  bool unloaded = false;
 };
 
 struct Function {
-  Context *context;
+  const Loaded *loaded;
   std::string name;
   const Kernel *kernel;
   void (*launch)(const Kernel *, const char *, Dim3, Dim3, void **);
@@ -77,11 +79,7 @@ CALL cuCtxSetCurrent(Context *context) { return current = context, OK; }
 CALL cuCtxGetCurrent(Context **context) { return *context = current, OK; }
 CALL cuCtxSynchronize() {
   BEGIN;
-  for (Stream *stream : streams)
-    if (stream->context == current && stream->capture) return stream->broken = true, CAPTURE_UNSUPPORTED;
-  for (Stream *stream : streams)
-    if (stream->context == current) wait(*stream);
-  return OK;
+  return wait_for_all(current);
 }
 CALL cuGetErrorName(int error, const char **name) {
   static thread_local char text[40];
@@ -149,7 +147,7 @@ CALL cuMemFree_v2(Address address) {
 CALL cuMemHostAlloc(void **, size_t, unsigned) { fail("pinned memory is not emulated"); }
 CALL cuMemFreeHost(void *) { fail("pinned memory is not emulated"); }
 
-// The host's memory is pageable: the driver has read or written it when the call returns, as its manual says.
+// The host's memory is pageable. A driver may have read it when the call returns, on which Candle relies.
 CALL cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t bytes, Stream *handle) {
   BEGIN;
   Stream &stream = of_handle(handle);
@@ -170,9 +168,8 @@ CALL cuMemcpyDtoHAsync_v2(void *to, Address from, size_t bytes, Stream *handle) 
   Stream &stream = of_handle(handle);
   if (stream.capture) return stream.broken = true, CAPTURE_UNSUPPORTED;
   piece_of(from, bytes, "a copy to the host");
-  const auto copy = [=] { memcpy(to, (void *)from, bytes); };
-  const Status given = give(stream, {"a copy to the host", copy, nullptr}, ANYWHERE);
-  return given ? given : wait_for(stream);
+  memset(to, 0xff, bytes);
+  return give(stream, {"a copy to the host", [=] { memcpy(to, (void *)from, bytes); }, nullptr}, ANYWHERE);
 }
 CALL cuMemcpyDtoH_v2(void *to, Address from, size_t bytes) {
   BEGIN;
@@ -303,14 +300,18 @@ CALL cuModuleLoadData(Loaded **loaded, const char *image) {
   *loaded = new Loaded{current, library};
   return OK;
 }
-CALL cuModuleUnload(Loaded *) { return OK; }
+CALL cuModuleUnload(Loaded *loaded) {
+  BEGIN;
+  if (loaded->context != current) return INVALID_CONTEXT;
+  return loaded->unloaded = true, OK;
+}
 CALL cuModuleGetFunction(Function **function, Loaded *loaded, const char *name) {
   BEGIN;
   const auto find = (const Kernel *(*)(const char *))dlsym(loaded->library, "emulated_kernel");
   const Kernel *kernel = find ? find(name) : nullptr;
   if (!kernel) return NOT_FOUND;
   const auto launch = (decltype(Function::launch))dlsym(loaded->library, "emulated_launch");
-  *function = new Function{loaded->context, name, kernel, launch};
+  *function = new Function{loaded, name, kernel, launch};
   return OK;
 }
 CALL cuFuncSetAttribute(Function *, int, int) { return OK; }
@@ -321,7 +322,7 @@ CALL cuLaunchKernel(Function *function, unsigned gx, unsigned gy, unsigned gz, u
   if (gx == 0 || gy == 0 || gz == 0 || gx > 0x7fffffff || gy > 65535 || gz > 65535) return INVALID_VALUE;
   if (bx > 1024 || by > 1024 || bz > 64 || bx * by * bz == 0 || bx * by * bz > 1024) return INVALID_VALUE;
   Stream &stream = of_handle(handle);
-  if (function->context != stream.context) return INVALID_HANDLE;
+  if (function->loaded->context != stream.context || function->loaded->unloaded) return INVALID_HANDLE;
   // Arguments are the caller's only until the call returns.
   auto held = std::make_shared<std::vector<std::vector<char>>>();
   for (const size_t size : function->kernel->sizes) {
@@ -334,6 +335,7 @@ CALL cuLaunchKernel(Function *function, unsigned gx, unsigned gy, unsigned gz, u
   return give(stream, {function->name.c_str(), [=] {
     std::vector<void *> pointers;
     for (auto &argument : *held) pointers.push_back(argument.data());
+    if (function->loaded->unloaded) fail(function->name + " was unloaded before it ran");
     function->launch(function->kernel, function->name.c_str(), grid, block, pointers.data());
   }, nullptr});
 }

@@ -7,13 +7,15 @@ CALL cudaGetLastError() { return OK; }
 // A handle has one workspace, which each of its products passes through: two streams that share a handle spoil each
 // other's products.
 struct Blas {
+  Context *context;
   Stream *stream = nullptr;
   std::vector<double> workspace;
 };
-CALL cublasCreate_v2(Blas **blas) { return *blas = new Blas, OK; }
+CALL cublasCreate_v2(Blas **blas) { return *blas = new Blas{current}, OK; }
+// Waits for the whole context, as the manual says.
 CALL cublasDestroy_v2(Blas *blas) {
   BEGIN;
-  for (Stream *stream : streams) wait(*stream);
+  if (wait_for_all(blas->context)) wait(of_handle(blas->stream));
   return delete blas, OK;
 }
 CALL cublasSetStream_v2(Blas *blas, Stream *stream) {

@@ -38,7 +38,7 @@ impl Decoder {
             let reason = "expected one device: its last layers attend to keys and values of layers before them";
             return Err(ModelError::Tensor { what, source: candle_core::Error::Msg(reason.into()) });
         }
-        // A model that was here before.
+        // Release memory of a previously loaded model.
         options.devices().try_for_each(release_unused)?;
         let loader = Loader { spec: &spec, naming: weights.naming(), weights, options, device: &options.device };
         let last = Loader { device: options.last_device(), ..loader };
@@ -60,9 +60,9 @@ impl Decoder {
         let layer_embedding = spec.layer_inputs.map(|inputs| loader.layer_embedding(inputs)).transpose()?;
         let norm = last.norm(Name::OutputNorm, spec.hidden)?;
         let (device, dtype, rotations) = (options.device.clone(), options.dtype, Rotations::new(&spec));
-        // A GPU computes behind this thread. Its errors are returned here and not by the first step.
+        // GPU work is asynchronous: synchronise so that load errors surface here, not in the first step.
         options.devices().try_for_each(Device::synchronize)?;
-        // Matrices that were concatenated into others.
+        // Release the matrices that were concatenated into others.
         options.devices().try_for_each(release_unused)?;
         let kv_dtype = options.kv_dtype();
         let quantised = blocks.iter().flat_map(Block::linears).any(Linear::is_quantised);

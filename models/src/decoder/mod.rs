@@ -11,6 +11,7 @@ mod rotations;
 
 pub use linear_weights::LinearWeights;
 pub use options::{LoadOptions, Recipe, Residency};
+pub(crate) use replay::MOST_ROWS as MOST_CAPTURED_ROWS;
 pub use replay::{ReplayCounts, Replays};
 
 use crate::batch::Batch;
@@ -23,7 +24,7 @@ use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::cap::capped;
 use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
 use moot_kernels::ops::rounded::rounded;
-use moot_kernels::{FreedOn, PAGE, SequenceRows, StateRows, Weight, free_on};
+use moot_kernels::{FreedOn, PAGE, SequenceRows, StateRows, Weight, free_on, read_back};
 use rotations::{Angles, Rotations};
 
 /// A decoder-only transformer: RMS norms, rotary positions, grouped-query attention, SwiGLU.
@@ -307,7 +308,7 @@ impl Decoder {
         let sequence = SequenceRows { start: 0, len: tokens.len(), pages: (0..pages as u32).collect() };
         let batch = Batch::new(tokens.to_vec(), vec![sequence], (0..tokens.len() as u32).collect());
         let batch = batch.with_states(vec![StateRows { from: None, to: 0, saves: Vec::new() }]).of_prompts();
-        Ok(self.forward(&batch, &self.kv_cache(pages)?)?.to_vec2()?)
+        Ok(read_back(&self.forward(&batch, &self.kv_cache(pages)?)?)?.to_vec2()?)
     }
 }
 

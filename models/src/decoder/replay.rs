@@ -9,21 +9,25 @@ use crate::kv::KvCache;
 use crate::layers::{Linear, MOST_BY_BLOCKS};
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::cascade::{Cascade, PlanSize};
-use moot_kernels::{Graph, KernelGroup, has_kernels, overwrite};
+use moot_kernels::{Graph, KernelGroup, Written, has_kernels, overwrite, read_back, release_unused};
 use std::collections::HashMap;
 
 /// Most rows of a captured step: with more, computing takes longer than enqueuing.
-const MOST_ROWS: usize = 64;
+pub(crate) const MOST_ROWS: usize = 64;
 /// A step is captured when the third of its size comes: a capture takes as long as some steps.
 const SEEN: usize = 3;
-/// Most captured steps at once; their logits and partial results take some tens of megabytes each.
+/// Most captured steps at once; attention's partial results take some megabytes each.
 const MOST_STEPS: usize = 24;
+/// Failed steps after which nothing more is captured: captured steps may take the memory that others need.
+const MOST_RELEASES: usize = 3;
 
 /// Captured steps of one decoder and one KV cache, by the size of their plans.
 #[derive(Debug, Default)]
 pub struct Replays {
     steps: HashMap<PlanSize, Step>,
     seen: HashMap<PlanSize, usize>,
+    /// f32 `[MOST_ROWS, vocab]`: all captured steps write their logits here.
+    logits: Option<Tensor>,
     counts: ReplayCounts,
     /// Why nothing is captured any more.
     refused: Option<String>,
@@ -39,6 +43,8 @@ pub struct ReplayCounts {
     /// Captures that failed, or whose first launch gave other bits than the step enqueued launch by launch. After one of
     /// these nothing more is replayed.
     pub refused: usize,
+    /// Times that captured steps were dropped because a step failed, as for lack of memory.
+    pub released: usize,
 }
 
 /// A captured step, with all that it reads and writes.
@@ -48,6 +54,8 @@ struct Step {
     buffers: Buffers,
     /// Whether a replay was compared with an enqueued step.
     compared: bool,
+    /// The last inputs, from which the device may still copy.
+    written: Option<[Written; 2]>,
     /// Holds attention's partial results.
     _batch: Batch,
 }
@@ -59,7 +67,7 @@ struct Buffers {
     words: Tensor,
     /// f32 `[rotations, 2, rows, head_dim / 2]`
     angles: Tensor,
-    /// f32 `[rows, vocab]`
+    /// f32 `[rows, vocab]`, the first rows of [`Replays::logits`].
     logits: Tensor,
 }
 
@@ -110,7 +118,8 @@ impl Replays {
             self.steps.clear();
         }
         let grown = if self.counts.captured == 0 { decoder.grow_scratch() } else { Ok(()) };
-        match grown.and_then(|()| decoder.captured(batch, cascade, size, kv)) {
+        let captured = grown.and_then(|()| self.room(decoder));
+        match captured.and_then(|room| decoder.captured(batch, (cascade, size), kv, &room)) {
             Ok(step) => {
                 self.counts.captured += 1;
                 let logits = step.buffers.logits.clone();
@@ -121,12 +130,45 @@ impl Replays {
         }
     }
 
+    /// Drops all captured steps, and returns memory that nothing uses to the driver, after a step failed. True where the
+    /// step may be tried again: on a GPU, unless it may have changed recurrent states.
+    pub fn release(&mut self, decoder: &Decoder) -> bool {
+        if decoder.is_on_cpu() {
+            return false;
+        }
+        self.counts.released += usize::from(!self.steps.is_empty());
+        self.drop_steps();
+        if self.counts.released >= MOST_RELEASES && self.refused.is_none() {
+            self.refused = Some(format!("{MOST_RELEASES} steps failed beside captured steps"));
+        }
+        // What the failed step left is reported here, and not by the next step.
+        for run in decoder.blocks.chunk_by(|block, next| block.device.same_device(&next.device)) {
+            let _ = release_unused(&run[0].device);
+        }
+        decoder.spec.recurrence.is_none()
+    }
+
     /// Nothing is replayed from now on: the caller enqueues the step, which writes the same keys and values.
     fn refuse(&mut self, error: &ModelError) -> Option<Tensor> {
         self.counts.refused += 1;
         self.refused = Some(error.to_string());
-        self.steps.clear();
+        self.drop_steps();
         None
+    }
+
+    fn drop_steps(&mut self) {
+        self.steps.clear();
+        self.seen.clear();
+        self.logits = None;
+    }
+
+    /// The memory for logits.
+    fn room(&mut self, decoder: &Decoder) -> Result<Tensor> {
+        if let Some(logits) = &self.logits {
+            return Ok(logits.clone());
+        }
+        let logits = Tensor::zeros((MOST_ROWS, decoder.spec.vocab), DType::F32, &decoder.device)?;
+        Ok(self.logits.insert(logits).clone())
     }
 }
 
@@ -134,10 +176,12 @@ impl Step {
     /// The logits of `batch`. The first time they are compared with those of the step enqueued launch by launch: other
     /// inputs than those of the capture show what a capture may have kept of them.
     fn replay(&mut self, decoder: &Decoder, batch: &Batch, cascade: &Cascade, kv: &KvCache) -> Result<Tensor> {
-        decoder.write(batch, cascade, &self.buffers)?;
+        // Dropped first: the device has done the last replay, whose logits were read, and so need not be waited for.
+        self.written = None;
+        self.written = Some(decoder.write(batch, cascade, &self.buffers)?);
         self.graph.launch()?;
         if !self.compared {
-            let replayed = self.buffers.logits.copy()?;
+            let replayed = self.buffers.logits.force_contiguous()?;
             same_bits(&replayed, &decoder.forward(batch, kv)?)?;
             self.compared = true;
         }
@@ -148,7 +192,7 @@ impl Step {
 /// An error where two tensors differ, or are not numbers.
 fn same_bits(found: &Tensor, expected: &Tensor) -> Result<()> {
     // A sum, because a maximum ignores NaN.
-    let apart = (found - expected)?.abs()?.sum_all()?.to_scalar::<f32>()?;
+    let apart = read_back(&(found - expected)?.abs()?.sum_all()?)?.to_scalar::<f32>()?;
     if apart == 0.0 {
         return Ok(());
     }
@@ -204,15 +248,21 @@ impl Decoder {
         [self.spec.heads, self.spec.kv_heads, self.spec.head_dim]
     }
 
-    /// Runs `batch` in new buffers and captures it.
-    fn captured(&self, batch: &Batch, cascade: Cascade, size: PlanSize, kv: &KvCache) -> Result<Step> {
+    /// Runs `batch` in new buffers, with logits in the first rows of `room`, and captures it.
+    fn captured(
+        &self,
+        batch: &Batch,
+        (cascade, size): (Cascade, PlanSize),
+        kv: &KvCache,
+        room: &Tensor,
+    ) -> Result<Step> {
         let (rows, device) = (batch.tokens.len(), &self.device);
         let buffers = Buffers {
             words: Tensor::zeros(2 * rows + size.words(), DType::U32, device)?,
             angles: Tensor::zeros((self.rotations.count(), 2, rows, self.spec.head_dim / 2), DType::F32, device)?,
-            logits: Tensor::zeros((rows, self.spec.vocab), DType::F32, device)?,
+            logits: room.narrow(0, 0, rows)?,
         };
-        self.write(batch, &cascade, &buffers)?;
+        let written = Some(self.write(batch, &cascade, &buffers)?);
         let words = |from: usize, count: usize| buffers.words.narrow(0, from, count);
         let ids = words(0, rows)?;
         let in_place = Batch {
@@ -233,23 +283,22 @@ impl Decoder {
             buffers.logits.slice_set(&logits, 0, 0)
         })?;
         self.compare(&graph, &buffers)?;
-        Ok(Step { graph, buffers, compared: false, _batch: in_place })
+        Ok(Step { graph, buffers, compared: false, written, _batch: in_place })
     }
 
     /// Launches `graph` once more, on the same inputs: the logits must have the same bits again.
     fn compare(&self, graph: &Graph, buffers: &Buffers) -> Result<()> {
-        let expected = buffers.logits.copy()?;
+        let expected = buffers.logits.force_contiguous()?;
         buffers.logits.zero_set()?;
         graph.launch()?;
         same_bits(&buffers.logits, &expected)
     }
 
     /// Writes the inputs of `batch` over those of a captured step.
-    fn write(&self, batch: &Batch, cascade: &Cascade, to: &Buffers) -> Result<()> {
-        let words = [&batch.tokens[..], batch.slots().words(), cascade.words()].concat();
-        overwrite(&to.words, &words)?;
+    fn write(&self, batch: &Batch, cascade: &Cascade, to: &Buffers) -> Result<[Written; 2]> {
+        let words = overwrite(&to.words, [&batch.tokens[..], batch.slots().words(), cascade.words()].concat())?;
         let angles = self.rotations.angles(batch.plan().positions(), DType::F32, &Device::Cpu)?;
-        let bits: Vec<u32> = angles.numbers()?.into_iter().map(f32::to_bits).collect();
-        Ok(overwrite(&to.angles, &bits)?)
+        let angles = overwrite(&to.angles, angles.numbers()?.into_iter().map(f32::to_bits).collect())?;
+        Ok([words, angles])
     }
 }

@@ -13,7 +13,7 @@ use crate::tokenizer::{Segment, Tokenizer};
 use crate::weights::{Safetensors, Weights};
 use crate::{Batch, KvCache, arch};
 use candle_core::{DType, Device};
-use moot_kernels::{PAGE, SequenceRows};
+use moot_kernels::{PAGE, SequenceRows, read_back};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -87,7 +87,7 @@ impl Causal {
             }
             let rows = (0..ids.len() as u32).collect();
             let states = self.decoder.hidden(&Batch::in_both_directions(ids, sequences, rows), &kv)?;
-            let states: Vec<f32> = states.to_dtype(DType::F32)?.to_device(&Device::Cpu)?.flatten_all()?.to_vec1()?;
+            let states: Vec<f32> = read_back(&states.to_dtype(DType::F32)?)?.flatten_all()?.to_vec1()?;
             let mut states = &states[..];
             for &text in group {
                 let (own, others) = states.split_at(lengths[text] * self.decoder.spec().hidden);
@@ -130,7 +130,7 @@ impl Causal {
                 next = end;
             }
             let states = self.decoder.hidden(&Batch::new(ids, sequences, ends), &kv)?;
-            let states: Vec<Vec<f32>> = states.to_dtype(DType::F32)?.to_device(&Device::Cpu)?.to_vec2()?;
+            let states: Vec<Vec<f32>> = read_back(&states.to_dtype(DType::F32)?)?.to_vec2()?;
             for (state, &text) in states.into_iter().zip(group) {
                 found[text] = state;
             }
@@ -160,10 +160,10 @@ fn shared_pages(texts: &[TextTokens]) -> u32 {
 /// The `model_type` of Qwen3-Reranker.
 const RERANKER: &str = "qwen3";
 
-/// What stands before query and passage, as Qwen3-Reranker was trained.
+/// Prompt text before query and passage, as in the training of Qwen3-Reranker.
 const PREFIX: &str = "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the \
                       Instruct provided. Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n";
-/// What stands behind them.
+/// Prompt text after them.
 const SUFFIX: &str = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n";
 /// The task, where none is named.
 const INSTRUCTION: &str = "Given a web search query, retrieve relevant passages that answer the query";

@@ -10,6 +10,7 @@ use crate::arch::{self, Config};
 use crate::error::{ModelError, Result};
 use crate::source::{Catalog, EncoderEntry};
 use crate::weights::{Gguf, Safetensors, Weights};
+use moot_kernels::read_back;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -244,7 +245,7 @@ impl EmbeddingModel {
     /// Pooled states of one group of texts: `[texts, hidden]`.
     fn vectors<'a>(&self, encoder: &Encoder, texts: impl Iterator<Item = &'a TextTokens> + Clone) -> Result<Vec<f32>> {
         let (packed, hidden) = (Packed::new(texts), encoder.spec().hidden);
-        let states: Vec<f32> = encoder.forward(&packed)?.flatten_all()?.to_vec1()?;
+        let states: Vec<f32> = read_back(&encoder.forward(&packed)?)?.flatten_all()?.to_vec1()?;
         let of = |rows: Range<usize>| self.recipe.pool(&states[rows.start * hidden..rows.end * hidden], hidden);
         Ok((0..packed.texts.count()).flat_map(|text| of(packed.texts.range(text))).collect())
     }

@@ -7,8 +7,8 @@ use super::step::Step;
 use super::{EncoderSpec, Layer, Norm, Packed, Pooling, Precision};
 use crate::arch::Config;
 use crate::error::Result;
-use candle_core::{Device, Tensor};
-use moot_kernels::Activation;
+use candle_core::Tensor;
+use moot_kernels::{Activation, read_back};
 
 /// From the vectors of a text's tokens to the logits of its classes.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl Head {
             Self::Token(output) => output.apply(&first_tokens(states, packed)?, Activation::None)?,
             Self::Step(step) => step.forward(states, &packed.texts)?,
         };
-        Ok(logits.to_device(&Device::Cpu)?.to_vec2()?)
+        Ok(read_back(&logits)?.to_vec2()?)
     }
 }
 

@@ -82,7 +82,7 @@ impl<'a> Loader<'a> {
         let blocks = (0..spec.layers).map(|index| self.block(index, family, &spec, relative.as_ref()));
         let blocks = blocks.collect::<Result<_>>()?;
         let device = self.options.device.clone();
-        // A GPU computes behind this thread. Its errors are returned here and not by the first batch.
+        // GPU work is asynchronous: synchronise so that load errors surface here, not in the first batch.
         device.synchronize()?;
         Ok(Encoder {
             word_embeddings,

@@ -55,7 +55,7 @@ pub struct Encoder {
     positions: Option<Tensor>,
     /// `[segments, hidden]`
     segments: Option<Tensor>,
-    /// Behind the embeddings; of T5, what the first block reads is normed by it.
+    /// The norm after the embeddings; in T5, the first norm of the first block.
     norm: Norm,
     /// Of all blocks, by the distance of two tokens.
     bias: Option<DistanceBias>,
@@ -93,10 +93,10 @@ struct Block {
     /// Behind the attention's residual.
     attention_norm: Norm,
     inner: Layer,
-    /// What `inner` is multiplied by behind its activation.
+    /// A gated feed-forward's second layer, by which the activation of `inner` is multiplied.
     gate: Option<Layer>,
     outer: Layer,
-    /// Behind the feed-forward's residual. Where a model norms what a block reads, this is the next block's norm.
+    /// After the feed-forward's residual. In a model with norms before the layers, this is the next block's first norm.
     outer_norm: Norm,
 }
 
@@ -166,8 +166,8 @@ impl Encoder {
         Ok(normed)
     }
 
-    /// The next residual stream, and what the next layers read: the norm of `x + residual`. The stream is the sum where the
-    /// model norms what layers read, else the norm itself.
+    /// The next residual stream, and the input of the next layers, which is the norm of `x + residual`. The stream is
+    /// the sum if the model has norms before the layers, else the norm too.
     fn added(&self, x: &Tensor, residual: &Tensor, norm: &Norm) -> candle_core::Result<(Tensor, Tensor)> {
         if self.spec.root_mean_square {
             return add_rms_norm(x, residual, &norm.weight, self.spec.norm_eps);

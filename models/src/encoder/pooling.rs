@@ -10,14 +10,14 @@ pub enum Pooling {
     Mean,
     /// The first one.
     Cls,
-    /// The last one: of a decoder, the one that has read all of the text.
+    /// The last one: in a decoder it is the only one that attends to the whole text.
     Last,
-    /// The mean over [`MASKS`] mask tokens behind the text, where the model writes an answer (InBedder). A text that is too
-    /// long loses its beginning, the pattern around it standing at the end.
+    /// The mean over [`MASKS`] mask tokens after the text, at whose positions the model predicts an answer (InBedder).
+    /// A text that is too long loses its beginning, because the instruction and the mask tokens are at its end.
     Masks,
 }
 
-/// Mask tokens behind a text where vectors are taken from them.
+/// Mask tokens after a text, for [`Pooling::Masks`].
 pub const MASKS: usize = 3;
 
 /// A prefix of a text, or a template with `{text}`.

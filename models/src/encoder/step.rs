@@ -62,7 +62,7 @@ impl Step {
         let block = |index: usize| -> Result<Block> {
             let at = |part: &str| format!("decoder.block.{index}.layer.{part}");
             let norm = |part: usize| loader.dense(&loader.under(&at(&format!("{part}.layer_norm.weight"))), &[hidden]);
-            // One token's weight is 1, whatever its query, key and distance are.
+            // These are not used: a token that attends to itself alone has the weight 1.
             for unread in ["q", "k", "relative_attention_bias"] {
                 loader.note(&loader.under(&at(&format!("0.SelfAttention.{unread}.weight"))));
             }
@@ -87,7 +87,7 @@ impl Step {
         let embedding = loader.under("shared.weight");
         let start = loader.part_of_table(&embedding, start, [spec.vocab, hidden])?;
         let norm = loader.dense(&loader.under("decoder.final_layer_norm.weight"), &[hidden])?;
-        // A factor of what the output reads is one of the norm in front of it.
+        // The output layer's inputs are scaled: the factor goes into the norm before it.
         let norm = if is_scaled(config)? { (norm * (1.0 / (hidden as f64).sqrt()))? } else { norm };
         Ok(Self {
             start,
@@ -143,8 +143,8 @@ impl Step {
     }
 }
 
-/// Whether the reference divides what the output reads by the root of the hidden width. Before version 5 it did so where the
-/// output is the embedding, which absence meant.
+/// Whether the reference divides the output layer's inputs by the root of the hidden width. Before version 5 it did so
+/// if the output is the embedding, as it is if `tie_word_embeddings` is absent.
 fn is_scaled(config: &Config) -> Result<bool> {
     if config.has(SCALED) {
         return config.flag(SCALED);
@@ -156,7 +156,8 @@ fn is_scaled(config: &Config) -> Result<bool> {
     Ok(false)
 }
 
-/// The name of the output. Where transformers 5 wrote none, because the model ties both, it is the embedding.
+/// The name of the output layer's tensor. Without one the output is the embedding: transformers 5 writes a tied matrix
+/// once.
 fn output(loader: &Loader<'_>, config: &Config) -> Result<String> {
     let own = loader.under("lm_head");
     let is_there = loader.weights.contains(&format!("{own}.weight"));

@@ -18,7 +18,7 @@ pub struct PageGroups {
     /// Places of a group, each with room for the widest keys and values of any layer; the last group of a kind may leave
     /// some empty.
     pub places: usize,
-    /// Groups of layers that attend to every position. Where nothing is given back, the one group of all layers.
+    /// Groups of layers that attend to every position. If no pages are given back, there is one group, with all layers.
     pub full: usize,
     /// Groups of layers that attend to the last `window` positions alone.
     pub windowed: usize,
@@ -46,7 +46,8 @@ impl PageGroups {
         Self { places: spec.kv_layers(), full: 1, windowed: 0, window: usize::MAX, shares: [1, 1] }
     }
 
-    /// Groups by window, where giving pages back can save memory: as many layers in each as waste the fewest places.
+    /// Groups by window if giving pages back saves memory, with as many layers in each as waste the fewest places. Else
+    /// one group.
     #[must_use]
     pub fn of(spec: &DecoderSpec) -> Self {
         let one = Self::one(spec);
@@ -76,7 +77,7 @@ impl PageGroups {
         let possible = (1..=full.max(windowed)).rev().map(with).filter(|groups| groups.count() <= MOST_GROUPS);
         let best =
             possible.min_by_key(|groups| (groups.count() * groups.places, groups.full * groups.places)).unwrap_or(one);
-        // Else a long context would take as much as without groups.
+        // Otherwise groups save nothing in a long context.
         if best.full * best.places * widest < kv_width(spec) { best } else { one }
     }
 
@@ -91,8 +92,8 @@ impl PageGroups {
         self.shares[usize::from(group >= self.full)]
     }
 
-    /// Of each layer where its keys and values are, or those of the layer that it shares them with; without meaning for layers
-    /// with a recurrent state.
+    /// For each layer, the place of its keys and values, or of those of the layer that it shares them with. Layers with
+    /// a recurrent state have a value without meaning.
     pub(crate) fn layer_places(&self, spec: &DecoderSpec) -> Vec<LayerPlace> {
         let mut counts = [0, 0];
         let place = |layer: usize| {

@@ -67,7 +67,7 @@ impl KvCache {
         };
         let places = groups.layer_places(spec);
         // Of each place its keys and values.
-        let mut held: Vec<[Tensor; 2]> = Vec::new();
+        let mut held: Vec<(FreedOn, [Tensor; 2])> = Vec::new();
         let mut layer = |layer: usize| -> candle_core::Result<Layer> {
             let device = device_of(layer);
             match spec.recurrence_of(layer) {
@@ -81,15 +81,15 @@ impl KvCache {
             // Places of a group are taken in the order of layers.
             if place >= held.len() {
                 let numbers = pages * of * heads.kv_width() * PAGE;
-                held.push([zeros(numbers, device)?, zeros(numbers, device)?]);
-                // A GPU computes behind this thread. Its errors are returned here and not by the first step.
+                held.push((FreedOn::new(device), [zeros(numbers, device)?, zeros(numbers, device)?]));
+                // GPU work is asynchronous: synchronise so that errors surface here, not in the first step.
                 device.synchronize()?;
             }
             let in_pages = |of_place: &Tensor, rows: usize, columns: usize| {
                 let all = of_place.reshape((pages * of, heads.kv, rows, columns))?;
                 if of == 1 { Ok(all) } else { all.narrow(0, part, (pages * of).saturating_sub(of - 1)) }
             };
-            let [keys, values] = &held[place];
+            let (_, [keys, values]) = &held[place];
             let (keys, values) = (in_pages(keys, heads.dim, PAGE)?, in_pages(values, PAGE, heads.dim)?);
             Ok(Layer::Pages { keys, values, group })
         };

@@ -2,11 +2,11 @@
 
 use super::{Joined, Linear};
 use crate::batch::Batch;
-use candle_core::{DType, Device, Result, Tensor};
-use moot_kernels::Gate;
+use candle_core::{DType, Result, Tensor};
 use moot_kernels::ops::delta_net::{DeltaInputs, DeltaStates, DeltaWeights, delta_net};
 use moot_kernels::ops::gated::gated;
 use moot_kernels::ops::norm::rms_norm;
+use moot_kernels::{Gate, read_back};
 
 /// `output(norm(delta_net(qkv, rate, step)) * silu(gate))`, all four projections of the layer's input.
 #[derive(Debug)]
@@ -54,5 +54,5 @@ impl DeltaNet {
 
 /// `x` as it is on the CPU, else a copy of it in f32.
 fn on_cpu(x: Tensor) -> Result<Tensor> {
-    if x.device().is_cpu() { Ok(x) } else { x.to_dtype(DType::F32)?.to_device(&Device::Cpu) }
+    if x.device().is_cpu() { Ok(x) } else { read_back(&x.to_dtype(DType::F32)?) }
 }

@@ -4,6 +4,7 @@ use super::{FeedForward, FeedForwards, Linear};
 use crate::spec::{Experts, Scoring};
 use candle_core::{DType, Device, Result, Tensor};
 use moot_kernels::ops::norm::rms_norm;
+use moot_kernels::read_back;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -92,8 +93,7 @@ impl MixtureOfExperts {
 
     /// As [`Self::apply`], with experts chosen by `routed`.
     fn apply_routed(&self, x: &Tensor, routed: &Tensor) -> Result<Tensor> {
-        let logits =
-            self.router.layer.apply(routed)?.to_dtype(DType::F32)?.to_device(&Device::Cpu)?.to_vec2::<f32>()?;
+        let logits = read_back(&self.router.layer.apply(routed)?.to_dtype(DType::F32)?)?.to_vec2::<f32>()?;
         let shares = self.shares(&logits);
         let used: Vec<(&FeedForward, &Share)> =
             self.experts.iter().zip(&shares).filter(|(_, share)| !share.tokens.is_empty()).collect();
@@ -169,7 +169,7 @@ impl MixtureOfExperts {
 impl SharedExpert {
     /// Every token with its weight, and the layers' results.
     fn apply(&self, x: &Tensor) -> Result<(Share, Tensor)> {
-        let gates = self.gate.apply(x)?.to_dtype(DType::F32)?.to_device(&Device::Cpu)?.flatten_all()?;
+        let gates = read_back(&self.gate.apply(x)?.to_dtype(DType::F32)?)?.flatten_all()?;
         let weights = gates.to_vec1::<f32>()?.into_iter().map(sigmoid).collect();
         Ok((Share { tokens: (0..x.dim(0)? as u32).collect(), weights }, self.layers.apply(x)?))
     }

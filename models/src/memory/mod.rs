@@ -5,15 +5,15 @@ mod planned;
 mod storage;
 
 use crate::arch;
-use crate::decoder::Residency;
+use crate::decoder::{MOST_CAPTURED_ROWS, Residency};
 use crate::error::Result;
 use crate::kv::{KvCache, PageGroups};
 use crate::layers::MOST_BY_PACKED_BLOCKS;
-use crate::spec::{DecoderSpec, Experts, Recurrence};
+use crate::spec::{DecoderSpec, Experts, Output, Recurrence};
 use crate::weights::Weights;
 use candle_core::DType;
-use moot_kernels::PAGE;
 use moot_kernels::launch::{Element, attention_fits, most_attention_partial_bytes, most_attention_positions};
+use moot_kernels::{Gate, PAGE};
 use placement::Placement;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -94,13 +94,27 @@ pub struct Footprint {
     intermediate: usize,
     /// Numbers of the vectors that a token brings to all layers.
     layer_inputs: usize,
+    /// Widths of the feed-forward that its gate takes on a GPU besides gate, up and their product.
+    gate: usize,
     vocab: usize,
+    /// Whether the output matrix is the embedding.
+    tied: bool,
     placement: Placement,
 }
 
 /// Numbers of a token that a block's mixer takes, the widest: by attention, or by a recurrent layer.
 fn projected(attention: usize, recurrence: Option<Recurrence>) -> usize {
     attention.max(recurrence.map_or(0, |recurrence| recurrence.working_len()))
+}
+
+/// Widths that a GPU holds of a feed-forward besides gate, up and their product. A kernel of ours applies SiLU; other gates
+/// are composed of Candle's operations.
+fn composed(gate: Gate) -> usize {
+    match gate {
+        Gate::Silu => 0,
+        Gate::GeluTanh | Gate::Sigmoid => 1,
+        Gate::ClampedSilu => 3,
+    }
 }
 
 /// Whether weights of this type are multiplied by their blocks on a GPU.
@@ -154,7 +168,9 @@ impl Footprint {
             attending,
             intermediate: widest(&inner),
             layer_inputs: spec.layer_inputs.map_or(0, |inputs| spec.layers * inputs.width),
+            gate: composed(spec.gate),
             vocab: spec.vocab,
+            tied: spec.output == Output::Tied,
             placement: Placement::Cpu,
         }
     }
@@ -174,7 +190,17 @@ impl Footprint {
         let held = self.with_kv(dtype);
         let groups = PageGroups { full: 1, windowed: 0, window: usize::MAX, shares: [1, 1], ..held.groups };
         let group_token_bytes = held.kv_token_bytes;
-        Self { placement: Placement::Gpu { width, widened }, groups, group_token_bytes, ..held }
+        Self { placement: Placement::Gpu { width, widened, cards: 1 }, groups, group_token_bytes, ..held }
+    }
+
+    /// The same model with its layers spread over `cards` GPUs.
+    #[must_use]
+    pub fn spread_over(self, cards: usize) -> Self {
+        let placement = match self.placement {
+            Placement::Cpu => Placement::Cpu,
+            Placement::Gpu { width, widened, .. } => Placement::Gpu { width, widened, cards },
+        };
+        Self { placement, ..self }
     }
 
     /// Weights in all.
@@ -192,8 +218,9 @@ impl Footprint {
     /// Bytes that the weights take once loaded.
     #[must_use]
     pub fn resident_bytes(&self, residency: Residency) -> u64 {
-        if let Placement::Gpu { width, widened } = self.placement {
-            return self.resident_on_gpu(width, if residency == Residency::Dense { Widened::All } else { widened });
+        if let Placement::Gpu { width, widened, cards } = self.placement {
+            let widened = if residency == Residency::Dense { Widened::All } else { widened };
+            return self.resident_on_gpu(width, widened, cards);
         }
         let bits = |stored: &StoredType| match residency {
             Residency::Dense => WIDEST,
@@ -203,8 +230,9 @@ impl Footprint {
     }
 
     /// Floats become numbers of the working type; blocks stay as they are held, but for the embedding, whose rows are
-    /// looked up: it is counted once more, widened. A tied output uses both.
-    fn resident_on_gpu(&self, width: u64, widened: Widened) -> u64 {
+    /// looked up: it is counted once more, widened. A tied output uses both. On several cards the last one has a tied
+    /// output matrix of its own.
+    fn resident_on_gpu(&self, width: u64, widened: Widened, cards: usize) -> u64 {
         let blocks = |stored: &StoredType| !widened.has(stored) && is_of_blocks(stored);
         let held = |stored: &StoredType| match stored.held_as.and_then(kind) {
             Some(storage) => (stored.weights as f64 * storage.stored / 8.0) as u64,
@@ -216,7 +244,12 @@ impl Footprint {
         let bytes = |stored: &StoredType| if blocks(stored) { held(stored) } else { stored.weights * width };
         // So are the vectors of layers, which are held widened alone; their blocks are counted nevertheless.
         let looked_up = (self.vocab * (self.hidden + self.layer_inputs)) as u64 * width;
-        let embedding = if self.types.iter().any(blocks) { looked_up } else { 0 };
+        let again = (self.vocab * self.hidden) as u64 * width;
+        let embedding = match self.types.iter().any(blocks) {
+            true => looked_up,
+            false if self.tied && cards > 1 => again,
+            false => 0,
+        };
         self.types.iter().map(bytes).sum::<u64>() + embedding
     }
 
@@ -244,25 +277,33 @@ impl Footprint {
     }
 
     /// Bytes that a step of `step_tokens` tokens and `rows` sequences, of `positions` positions each at most, takes
-    /// besides weights, keys and values.
+    /// besides weights, keys and values: on several GPUs, on all of them together.
     #[must_use]
     pub fn working_bytes(&self, step_tokens: usize, rows: usize, positions: usize) -> u64 {
         // The residual stream with its sum and norm, what goes in and out of attention, gate, up and their product, and the
         // vectors of all layers while they are made.
         let row = 4 * self.hidden + 2 * self.attention + 3 * self.intermediate + 4 * self.layer_inputs;
-        if let Placement::Gpu { width, widened } = self.placement {
+        if let Placement::Gpu { width, widened, cards } = self.placement {
+            let row = (row + self.gate * self.intermediate) as u64;
             let spans = self.span_bytes(width, [rows, step_tokens.max(rows), positions]);
             let (rows, tokens) = (rows as u64, step_tokens.max(rows) as u64);
-            let activations = (width * row as u64).saturating_mul(tokens);
-            let logits = (4 + width) * (self.vocab as u64).saturating_mul(rows);
+            let activations = (width * row).saturating_mul(tokens);
+            let logits = |rows: u64| ((4 + width) * self.vocab as u64).saturating_mul(rows);
             // For many rows a matrix of blocks is widened to the working type, Candle's through f16: gate and up, or query,
-            // key and value. The logits of many rows need the output matrix widened too; a tied one is counted likewise.
+            // key and value. The logits of many rows need the output matrix widened too, unless one card has it as the
+            // embedding already.
             let matrix = (self.hidden as u64).saturating_mul((2 * self.intermediate).max(self.attention) as u64);
-            let logit_rows = if rows > MOST_BY_PACKED_BLOCKS as u64 { self.vocab as u64 } else { 0 };
-            let output = (self.hidden as u64).saturating_mul(logit_rows).saturating_mul(width);
             let by_blocks = self.types.iter().any(|stored| is_of_blocks(stored) && !widened.has(stored));
+            let widens_output = by_blocks && rows > MOST_BY_PACKED_BLOCKS as u64 && !(self.tied && cards == 1);
+            let output = if widens_output { (self.hidden * self.vocab) as u64 * width } else { 0 };
             let matrix = if by_blocks { matrix.saturating_mul(2 + width).max(output) } else { 0 };
-            return [activations, spans, logits, matrix].into_iter().fold(GPU_PROGRAM, u64::saturating_add);
+            // Captured steps, which several cards do not have, keep memory of their own for one step, and one buffer of
+            // logits.
+            let few = rows.min(MOST_CAPTURED_ROWS as u64);
+            let kept = 4 * (self.vocab * MOST_CAPTURED_ROWS) as u64;
+            let captured = if cards == 1 { width * row * few + logits(few) + kept + output } else { 0 };
+            let parts = [activations, spans, logits(rows), matrix, captured];
+            return parts.into_iter().fold(GPU_PROGRAM, u64::saturating_add).saturating_mul(cards as u64);
         }
         let activations = 4 * (row as u64).saturating_mul(step_tokens as u64);
         let logits = 4 * (self.vocab as u64).saturating_mul(rows as u64);

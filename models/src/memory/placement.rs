@@ -11,6 +11,8 @@ pub(super) enum Placement {
         width: u64,
         /// Which quantised weights are widened to the working type.
         widened: Widened,
+        /// GPUs that the layers are spread over.
+        cards: usize,
     },
 }
 

@@ -92,8 +92,32 @@ fn on_a_gpu_numbers_are_of_its_type_and_the_embedding_is_looked_up() {
     let most = stored + wider + 2 * vocab * hidden;
     assert!(wider > 0 && kept <= most && kept > most - (2 << 20), "{kept}");
     // Of few rows the logits come from the packed matrix, of many from the widened one.
-    assert!(gpu.working_bytes(512, 64, 512) > gpu.working_bytes(512, 32, 512) + vocab * hidden);
+    // A captured step widens it once more.
+    assert!(gpu.working_bytes(512, 64, 512) > gpu.working_bytes(512, 32, 512) + 3 * vocab * hidden);
     assert_eq!(cpu.on_gpu(DType::BF16, Widened::All).resident_bytes(Residency::AsStored), 2 * gpu.parameters());
+}
+
+#[test]
+fn each_of_several_gpus_has_working_space_and_the_last_one_a_tied_output_matrix() {
+    let gpus = |alias, cards| planned(alias).on_gpu(DType::BF16, Widened::All).spread_over(cards);
+    let working = |cards| gpus("llama-3.1-8b", cards).working_bytes(8192, 16, 4096);
+    assert_eq!(2 * working(3), 3 * working(2));
+    assert!(working(2) > 3 * working(1) / 2, "{} of {}", working(2), working(1));
+    let weights = |alias, cards| gpus(alias, cards).resident_bytes(Residency::AsStored);
+    let tied = planned("smollm2-135m");
+    assert_eq!(weights("smollm2-135m", 3) - weights("smollm2-135m", 1), 2 * (tied.vocab * tied.hidden) as u64);
+    assert_eq!(weights("llama-3.1-8b", 3), weights("llama-3.1-8b", 1));
+}
+
+/// f32, for which attention has no kernel and keeps no results of spans.
+#[test]
+fn a_gate_that_is_composed_takes_more_of_a_gpu() {
+    for (alias, widths) in [("llama-3.1-8b", 3), ("gemma-3-270m", 4), ("gpt-oss-20b", 6)] {
+        let gpu = planned(alias).on_gpu(DType::F32, Widened::Nothing);
+        let row = 4 * gpu.hidden + 2 * gpu.attention + widths * gpu.intermediate;
+        let token = gpu.working_bytes(4097, 1, 512) - gpu.working_bytes(4096, 1, 512);
+        assert_eq!(token, 4 * row as u64, "{alias}");
+    }
 }
 
 /// Of f32 values, a maximum and a sum for each of 32 heads of 128, a span of 128 positions and a token.

@@ -48,7 +48,7 @@ impl Casing {
         for (field, name) in FIELDS {
             match config.get(field) {
                 Some(value @ Value::Bool(_)) => drop(fields.insert(name.to_owned(), value.clone())),
-                // Accents then go where case goes.
+                // `null`: strip accents whenever text is lower-cased.
                 Some(Value::Null) if field == "strip_accents" => drop(fields.insert(name.to_owned(), Value::Null)),
                 None | Some(Value::Null) => {}
                 Some(other) => return Err(wrong(&path, field, "true or false", &other.to_string())),

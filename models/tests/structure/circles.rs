@@ -6,7 +6,7 @@
 //!
 //! The tests of several packages include this file by `#[path]`.
 
-mod paths;
+pub(super) mod paths;
 
 use paths::{Token, Use, paths, tokens};
 use std::collections::{BTreeMap, BTreeSet};

@@ -14,19 +14,19 @@ pub(super) struct Use {
 
 /// A word, `::`, or a single character.
 #[derive(Debug)]
-pub(super) struct Token {
-    pub(super) text: String,
-    pub(super) line: usize,
+pub(in super::super) struct Token {
+    pub(in super::super) text: String,
+    pub(in super::super) line: usize,
 }
 
 impl Token {
-    pub(super) fn is_word(&self) -> bool {
+    pub(in super::super) fn is_word(&self) -> bool {
         self.text.starts_with(|c: char| c.is_alphabetic() || c == '_')
     }
 }
 
 /// The tokens of a source text without comments, texts and characters.
-pub(super) fn tokens(source: &str) -> Vec<Token> {
+pub(in super::super) fn tokens(source: &str) -> Vec<Token> {
     let (mut out, mut rest, mut line) = (Vec::new(), source, 1);
     while let Some(first) = rest.chars().next() {
         let length = if rest.starts_with("//") {

@@ -1,7 +1,7 @@
 //! The fixtures of `golden/tokenizer`, as the tests want them.
 
 use flate2::read::GzDecoder;
-use moot_models::tokenizer::{SpecialTokens, Tokenizer};
+use moot_models::tokenizer::{ChatTemplate, SpecialTokens, Tokenizer};
 use moot_models::weights::{Metadata, Value};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -21,6 +21,11 @@ static VOCABULARIES: LazyLock<Vec<(Metadata, Tokenizer)>> = LazyLock::new(|| {
 /// GGUF metadata and tokenizer of one of [`MODELS`].
 pub(crate) fn model(name: &str) -> &'static (Metadata, Tokenizer) {
     &VOCABULARIES[MODELS.iter().position(|model| *model == name).unwrap()]
+}
+
+/// Whether the template takes a system message: one that does not has a remark.
+pub(crate) fn takes_system(template: &ChatTemplate) -> bool {
+    template.remark().is_none()
 }
 
 /// The tiny vocabulary, with its special tokens named as a model folder would.

@@ -1,7 +1,7 @@
 //! The vocabularies that llama.cpp tests its own tokenizer with, and what Hugging Face's tokenizers make of its texts; and
 //! chat templates of which it has copies.
 
-use super::fixture::json;
+use super::fixture::{json, takes_system};
 use super::templates::check_gemma4;
 use moot_models::tokenizer::{ChatTemplate, Message, Segment, Thinking, Tokenizer};
 use moot_models::weights::Gguf;
@@ -28,7 +28,7 @@ fn published_templates_render_as_by_hugging_face() {
         let source = std::fs::read_to_string(folder().join(format!("templates/{name}.jinja"))).unwrap();
         let template = ChatTemplate::new(&source, name, Some("<s>"), Some("</s>")).unwrap_or_else(|e| panic!("{e}"));
         let marks = template.thought_marks();
-        assert!(template.takes_system(), "{name}");
+        assert!(takes_system(&template), "{name}");
         for (thinking, key) in [(Thinking::On, "on"), (Thinking::Off, "off")] {
             // The channel of a turn is begun here.
             let begun =

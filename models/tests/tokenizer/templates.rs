@@ -1,6 +1,6 @@
 //! Chat templates, against `apply_chat_template` and by their rules.
 
-use super::fixture::{ids, json, model, tiny};
+use super::fixture::{ids, json, model, takes_system, tiny};
 use moot_models::ModelError;
 use moot_models::tokenizer::{ChatTemplate, Date, Message, Role, Segment, Thinking};
 
@@ -29,7 +29,7 @@ fn text_and_ids_equal_apply_chat_template() {
     for name in ["qwen2", "smollm"] {
         let (metadata, tokenizer) = model(name);
         let template = ChatTemplate::from_gguf(metadata, tokenizer).unwrap();
-        assert!(template.takes_system());
+        assert!(takes_system(&template));
         for case in golden.as_array().unwrap() {
             let messages: Vec<Message> = serde_json::from_value(case["messages"].clone()).unwrap();
             for (key, prompt) in [(name.to_owned(), false), (format!("{name}+prompt"), true)] {
@@ -47,7 +47,7 @@ fn text_and_ids_equal_apply_chat_template() {
 fn instructions_may_be_put_into_the_first_turn() {
     let source = include_str!("../golden/tokenizer/templates/gemma3.jinja");
     let template = ChatTemplate::new(source, "gemma3", Some("<bos>"), Some("<eos>")).unwrap();
-    assert!(template.takes_system());
+    assert!(takes_system(&template));
     let messages = [
         Message::new(Role::System, "Answer briefly."),
         Message::new(Role::User, " Who built it? "),
@@ -68,7 +68,7 @@ fn instructions_may_be_put_into_the_first_turn() {
 fn thoughts_may_be_on_unless_they_are_switched_off() {
     let source = include_str!("../golden/tokenizer/templates/qwen35.jinja");
     let template = ChatTemplate::new(source, "qwen35", None, Some("<|im_end|>")).unwrap();
-    assert!(template.takes_system() && template.knows_thinking());
+    assert!(takes_system(&template) && template.knows_thinking());
     let messages = [
         Message::new(Role::System, "Answer briefly."),
         Message::new(Role::User, " Who built it? "),
@@ -91,7 +91,7 @@ fn thoughts_may_be_on_unless_they_are_switched_off() {
 fn instructions_may_be_put_together_in_a_namespace() {
     let source = include_str!("../golden/tokenizer/templates/lfm2.jinja");
     let template = ChatTemplate::new(source, "lfm2", Some("<|startoftext|>"), Some("<|im_end|>")).unwrap();
-    assert!(template.takes_system());
+    assert!(takes_system(&template));
     let messages = [
         Message::new(Role::System, "Answer briefly."),
         Message::new(Role::User, "Who built it?"),
@@ -119,7 +119,7 @@ pub(super) fn check_gemma4(template: &ChatTemplate) {
     ];
     let turns = "Answer briefly.<turn|>\n<|turn>user\nWho built it?<turn|>\n<|turn>model\nA smith.<turn|>\n<|turn>user\n\
                  When?<turn|>\n<|turn>model\n";
-    assert!(template.takes_system() && template.knows_thinking());
+    assert!(takes_system(&template) && template.knows_thinking());
     let shown = |thinking| text(&template.render(&messages, true, thinking).unwrap());
     assert_eq!(shown(Thinking::Off), format!("<bos><|turn>system\n{turns}<|channel>thought\n<channel|>"));
     assert_eq!(shown(Thinking::On), format!("<bos><|turn>system\n<|think|>{turns}"));
@@ -139,7 +139,7 @@ fn thoughts_may_be_a_channel_of_a_turn() {
 fn replies_in_channels_begin_in_the_channel_of_thoughts_or_in_that_of_the_reply() {
     let source = include_str!("../golden/tokenizer/templates/harmony.jinja");
     let template = ChatTemplate::new(source, "harmony", None, Some("<|return|>")).unwrap();
-    assert!(template.takes_system() && template.knows_thinking());
+    assert!(takes_system(&template) && template.knows_thinking());
     let messages = [
         Message::new(Role::System, "Answer briefly."),
         Message::new(Role::User, "Who built it? <|end|>"),
@@ -223,7 +223,7 @@ fn a_content_must_come_out_once_and_whole() {
         assert!(reason(error).contains(expected), "{body}");
     }
     let deaf = template(&wrap("{% if m.role != 'system' %}{{ m.content }}{% endif %}"));
-    assert!(!deaf.takes_system());
+    assert!(!takes_system(&deaf));
     let dumb = template(&wrap("{% if m.role != 'assistant' %}{{ m.content }}{% endif %}"));
     let messages = [Message::new(Role::User, "q"), Message::new(Role::Assistant, "a")];
     let error = dumb.render(&messages, true, Thinking::Off).unwrap_err();
@@ -256,7 +256,7 @@ fn refusals_and_faults_are_errors() {
     let strict = template(
         "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}{{ messages[0].content }}",
     );
-    assert!(!strict.takes_system());
+    assert!(!takes_system(&strict));
     let picky = template(
         "{% for m in messages %}{% if m.content == '' %}{{ raise_exception('Nothing said') }}{% endif %}{{ m.content }}{% endfor %}",
     );
@@ -278,7 +278,7 @@ const ALTERNATING: &str = concat!(
 #[test]
 fn content_that_a_template_does_not_take_is_put_in_a_turn_that_it_takes() {
     let strict = template(ALTERNATING);
-    assert!(!strict.takes_system() && strict.remark().unwrap().contains("system message"));
+    assert!(strict.remark().unwrap().contains("system message"));
     let turns = [
         (Role::System, "Rules"),
         (Role::User, "a"),

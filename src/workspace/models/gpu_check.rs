@@ -6,6 +6,7 @@ use crate::llm::remote::Notice;
 use moot_models::kernels::{self, Failure, KernelGroup};
 use moot_models::{Device, source};
 use sha2::{Digest, Sha256};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Tests `device`, unless this program passed on such a card before. Kernels of ours that are wrong are not used from
@@ -62,6 +63,21 @@ fn keep(passed: &Path, description: &str) -> Result<()> {
     outputs::write(passed, format!("{description}\n").as_bytes())
 }
 
+/// Removes the mark of [`check`], after a test of `device` that failed: it is tested again before its next use.
+///
+/// # Errors
+/// The file cannot be removed.
+pub(crate) fn forget(device: &Device) -> Result<()> {
+    described(device)?.and_then(|description| passed(&description)).map_or(Ok(()), |passed| remove(&passed))
+}
+
+fn remove(passed: &Path) -> Result<()> {
+    match std::fs::remove_file(passed) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(MootError::io(passed, "remove", e)),
+        _ => Ok(()),
+    }
+}
+
 fn described(device: &Device) -> Result<Option<String>> {
     let failed = |e| MootError::Usage(format!("the GPU: {}", kernels::without_backtrace(e)));
     kernels::gpu_description(device).map_err(failed)
@@ -73,7 +89,36 @@ fn described(device: &Device) -> Result<Option<String>> {
 fn passed(description: &str) -> Option<PathBuf> {
     let cache = source::default_cache().ok()?;
     let program = source::model_hash(&std::env::current_exe().ok()?, &cache).ok()?;
-    let of = format!("{description}\n{program}\n{}", env!("CARGO_PKG_VERSION"));
+    let version = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+    Some(marker(&cache, description, version.lines().next().unwrap_or_default(), &program))
+}
+
+/// The file in `cache` for a card, a driver and a program's hash. Drivers of one CUDA version, which the description has,
+/// differ in the first line of their version file; where there is no such file, `driver` is empty.
+fn marker(cache: &Path, description: &str, driver: &str, program: &str) -> PathBuf {
+    let of = format!("{description}\n{driver}\n{program}\n{}", env!("CARGO_PKG_VERSION"));
     let name: String = Sha256::digest(of).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    Some(cache.join("gpus").join(name))
+    cache.join("gpus").join(name)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_mark_is_for_one_driver_and_is_removed_where_a_test_fails() {
+        let cache = tempfile::tempdir().unwrap();
+        let of = |driver: &str| marker(cache.path(), "a card", driver, "a program");
+        let passed = of("NVRM version: 580.159");
+        assert!(passed != of("NVRM version: 580.200") && passed != of(""));
+        keep(&passed, "a card").unwrap();
+        assert!(passed.exists());
+        remove(&passed).unwrap();
+        assert!(!passed.exists());
+        remove(&passed).unwrap();
+        // A folder is no mark.
+        std::fs::create_dir(&passed).unwrap();
+        assert!(remove(&passed).is_err());
+    }
 }

@@ -69,7 +69,7 @@ impl LocatedModel {
                 // A card that Candle was compiled for gives other numbers.
                 recipe.push_str(", Q2_K and Q3_K widened");
             }
-            footprint.on_gpu(options.load.dtype, widened)
+            footprint.on_gpu(options.load.dtype, widened).spread_over(1 + options.load.more_devices.len())
         };
         let (sha256, context) = (String::new(), spec.context);
         let identity = ModelIdentity { name: name.clone(), sha256, architecture, context, recipe };

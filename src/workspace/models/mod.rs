@@ -11,6 +11,7 @@ mod recommended;
 mod runtime;
 mod storage;
 
+pub(crate) use gpu_check::forget as forget_gpu_check;
 pub use located::LocatedModel;
 pub use memory_plan::{Member, MemoryPlan};
 pub(crate) use opening::served;

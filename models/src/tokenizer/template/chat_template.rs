@@ -132,13 +132,6 @@ impl ChatTemplate {
         self
     }
 
-    /// Whether the template takes a system message. Where it refuses one or leaves it out, [`Self::render`]
-    /// puts its text in front of the next user turn; see [`Self::remark`].
-    #[must_use]
-    pub fn takes_system(&self) -> bool {
-        self.takes.system
-    }
-
     /// The template as it was given.
     #[must_use]
     pub fn source(&self) -> &str {

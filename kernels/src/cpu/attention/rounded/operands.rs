@@ -89,7 +89,7 @@ pub(super) unsafe fn round_keys<L: Lanes>(
     }
 }
 
-/// Writes tiles of a block's rounded values. Of keys that no row attends to they are zero: what is there may be no number.
+/// Writes tiles of a block's rounded values. Values of unattended keys are zeroed: that memory may hold NaN.
 #[inline(always)]
 pub(super) unsafe fn round_values<L: Lanes>(
     call: &AttentionCall<'_>,

@@ -1,7 +1,10 @@
 //! Every op on an NVIDIA GPU against its reference on the CPU:
-//! `cargo test --release --package moot-kernels --features cuda --test gpu -- --ignored`.
+//! `cargo test --release --package moot-kernels --features cuda --test gpu`.
 // Measurements are printed, for `--nocapture`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+mod captures;
+mod encoders;
 
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{DType, Device, Result, Tensor};
@@ -9,10 +12,9 @@ use moot_kernels::launch::{Choice, NO_MASK};
 use moot_kernels::ops::attention::Attention;
 use moot_kernels::ops::kv_store::Slots;
 use moot_kernels::ops::rotate_store::RotateStore;
-use moot_kernels::ops::{add_norm, bidirectional, gated, norm, rope, sample};
+use moot_kernels::ops::{gated, norm, rope, sample};
 use moot_kernels::{
-    AttentionPlan, CUDA, DistanceBias, Distances, Gate, KernelGroup, PAGE, PackedBlocks, Packing, Part, Relative,
-    SequenceRows, Texts, Weight,
+    AttentionPlan, CUDA, Gate, KernelGroup, PAGE, PackedBlocks, Packing, Part, SequenceRows, Weight, read_back,
 };
 
 fn gpu() -> Device {
@@ -28,7 +30,7 @@ fn random(shape: &[usize], dtype: DType, gpu: &Device) -> Result<(Tensor, Tensor
 }
 
 fn close(what: &str, got: &Tensor, expected: &Tensor, most: f32) -> Result<()> {
-    let got = got.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
+    let got = read_back(got)?.to_dtype(DType::F32)?;
     let scale = expected.abs()?.maximum(1_f32)?;
     let off: f32 = ((got - expected)?.abs()? / scale)?.flatten_all()?.max(0)?.to_scalar()?;
     assert!(off <= most, "{what}: off by {off}, at most {most}");
@@ -36,14 +38,14 @@ fn close(what: &str, got: &Tensor, expected: &Tensor, most: f32) -> Result<()> {
 }
 
 fn bits(tensor: &Tensor) -> Result<Vec<u32>> {
-    let values: Vec<f32> = tensor.to_device(&Device::Cpu)?.to_dtype(DType::F32)?.flatten_all()?.to_vec1()?;
+    let values: Vec<f32> = read_back(tensor)?.to_dtype(DType::F32)?.flatten_all()?.to_vec1()?;
     Ok(values.into_iter().map(f32::to_bits).collect())
 }
 
 const TYPES: [(DType, f32); 3] = [(DType::F32, 1e-4), (DType::F16, 4e-3), (DType::BF16, 3e-2)];
 
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+#[cfg_attr(not(feature = "cuda"), ignore = "needs an NVIDIA GPU and a build with --features cuda")]
 fn rows_are_their_references() -> Result<()> {
     let gpu = gpu();
     for (dtype, most) in TYPES {
@@ -61,7 +63,7 @@ fn rows_are_their_references() -> Result<()> {
 }
 
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+#[cfg_attr(not(feature = "cuda"), ignore = "needs an NVIDIA GPU and a build with --features cuda")]
 fn columns_of_one_product_go_where_matrices_do() -> Result<()> {
     let gpu = gpu();
     for (dtype, most) in TYPES {
@@ -74,7 +76,7 @@ fn columns_of_one_product_go_where_matrices_do() -> Result<()> {
 }
 
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+#[cfg_attr(not(feature = "cuda"), ignore = "needs an NVIDIA GPU and a build with --features cuda")]
 fn the_step_between_projections_and_attention_equals_the_reference() -> Result<()> {
     let gpu = gpu();
     for (dtype, most) in TYPES {
@@ -149,7 +151,7 @@ fn within<'a>(window: usize, plan: &'a AttentionPlan, sinks: &'a Tensor) -> Atte
 
 /// Where no sequence has written, pages hold NaN: that is not read, or has no weight.
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+#[cfg_attr(not(feature = "cuda"), ignore = "needs an NVIDIA GPU and a build with --features cuda")]
 fn attention_is_its_reference_and_a_rows_bits_are_its_own() -> Result<()> {
     const PAGES: usize = 50;
     let gpu = gpu();
@@ -190,7 +192,7 @@ fn attention_is_its_reference_and_a_rows_bits_are_its_own() -> Result<()> {
 }
 
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+#[cfg_attr(not(feature = "cuda"), ignore = "needs an NVIDIA GPU and a build with --features cuda")]
 fn the_exact_linear_layer_is_its_reference_and_rows_do_not_depend_on_the_batch() -> Result<()> {
     let gpu = gpu();
     for (dtype, most) in &TYPES[1..] {
@@ -209,7 +211,7 @@ fn the_exact_linear_layer_is_its_reference_and_rows_do_not_depend_on_the_batch()
 }
 
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+#[cfg_attr(not(feature = "cuda"), ignore = "needs an NVIDIA GPU and a build with --features cuda")]
 fn products_of_blocks_are_their_reference_and_rows_do_not_depend_on_the_batch() -> Result<()> {
     let gpu = gpu();
     let types = [
@@ -256,7 +258,7 @@ fn products_of_blocks_are_their_reference_and_rows_do_not_depend_on_the_batch() 
 }
 
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+#[cfg_attr(not(feature = "cuda"), ignore = "needs an NVIDIA GPU and a build with --features cuda")]
 fn gated_products_are_the_gate_times_the_rest() -> Result<()> {
     let gpu = gpu();
     for (storage, outputs, inputs) in [(GgmlDType::Q4K, 17_920, 1536), (GgmlDType::Q8_0, 48, 64)] {
@@ -278,7 +280,7 @@ fn gated_products_are_the_gate_times_the_rest() -> Result<()> {
 }
 
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+#[cfg_attr(not(feature = "cuda"), ignore = "needs an NVIDIA GPU and a build with --features cuda")]
 fn sampling_obeys_masks_and_cuts() -> Result<()> {
     let gpu = gpu();
     let vocab = 151_936;
@@ -296,7 +298,7 @@ fn sampling_obeys_masks_and_cuts() -> Result<()> {
 
 /// Tokens 100 to 103 with probabilities of 1 to 4 tenths, among others that no draw meets.
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+#[cfg_attr(not(feature = "cuda"), ignore = "needs an NVIDIA GPU and a build with --features cuda")]
 fn top_k_and_top_p_keep_the_likeliest() -> Result<()> {
     const VOCAB: usize = 2100;
     const DRAWS: usize = 60;
@@ -322,55 +324,7 @@ fn top_k_and_top_p_keep_the_likeliest() -> Result<()> {
 }
 
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
-fn norms_of_encoders_are_their_reference() -> Result<()> {
-    let gpu = gpu();
-    for (rows, hidden) in [(1, 1), (5, 37), (300, 384)] {
-        let [(x, gx), (y, gy)] =
-            [random(&[rows, hidden], DType::F32, &gpu)?, random(&[rows, hidden], DType::F32, &gpu)?];
-        let [(w, gw), (b, gb)] = [random(&[hidden], DType::F32, &gpu)?, random(&[hidden], DType::F32, &gpu)?];
-        let got = add_norm::add_norm(&gx, &gy, &gw, &gb, 1e-5)?;
-        close("norm of the sum", &got, &add_norm::reference(&x, &y, &w, &b, 1e-5)?, 1e-4)?;
-    }
-    Ok(())
-}
-
-/// Heads of 80 and relative positions have no kernel and take Candle's operations.
-#[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
-fn attention_of_encoders_is_its_reference_and_a_texts_bits_are_its_own() -> Result<()> {
-    let gpu = gpu();
-    for (heads, dim) in [(12, 32), (12, 64), (3, 80)] {
-        let texts = Texts::new([130, 7, 1, 64, 257]);
-        let shape = [texts.tokens(), heads * dim];
-        let [(q, gq), (k, gk), (v, gv)] =
-            [random(&shape, DType::F32, &gpu)?, random(&shape, DType::F32, &gpu)?, random(&shape, DType::F32, &gpu)?];
-        let (rows, middle) = (20, 300);
-        let [(key, gkey), (query, gquery)] =
-            [random(&[rows, shape[1]], DType::F32, &gpu)?, random(&[rows, shape[1]], DType::F32, &gpu)?];
-        let of_distance: Vec<u32> = (0..=2 * middle).map(|i| (i * rows / (2 * middle + 1)) as u32).collect();
-        let relative = Relative { key, query, of_distance, middle };
-        let on_gpu = Relative { key: gkey, query: gquery, ..relative.clone() };
-        let both = (Some(Distances::Relative(&relative)), Some(Distances::Relative(&on_gpu)));
-        let window = Some(Distances::Window(20));
-        let (values, gvalues) = random(&[heads, 2 * middle + 1], DType::F32, &gpu)?;
-        let biases = [DistanceBias { values, middle }, DistanceBias { values: gvalues, middle }];
-        let biases = (Some(Distances::Bias(&biases[0])), Some(Distances::Bias(&biases[1])));
-        for (relative, on_gpu) in [(None, None), both, (window, window), biases] {
-            let got = bidirectional::bidirectional([&gq, &gk, &gv], &texts, heads, 0.2, on_gpu)?;
-            let want = bidirectional::reference([&q, &k, &v], &texts, heads, 0.2, relative)?;
-            close("attention", &got, &want, 1e-3)?;
-            let range = texts.range(4);
-            let [q, k, v] = [&gq, &gk, &gv].map(|x| x.narrow(0, range.start, range.len()).unwrap());
-            let alone = bidirectional::bidirectional([&q, &k, &v], &Texts::new([range.len()]), heads, 0.2, on_gpu)?;
-            assert_eq!(bits(&alone)?, bits(&got.narrow(0, range.start, range.len())?)?, "alone");
-        }
-    }
-    Ok(())
-}
-
-#[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+#[cfg_attr(not(feature = "cuda"), ignore = "needs an NVIDIA GPU and a build with --features cuda")]
 fn the_self_test_passes() {
     let gpu = gpu();
     let began = std::time::Instant::now();
@@ -381,11 +335,11 @@ fn the_self_test_passes() {
 
 /// In a process of its own, because kernels are distrusted for the whole process.
 #[test]
-#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+#[cfg_attr(not(feature = "cuda"), ignore = "needs an NVIDIA GPU and a build with --features cuda")]
 fn the_self_test_passes_without_our_kernels() {
     const ALONE: &str = "MOOT_TEST_WITHOUT_KERNELS";
     if std::env::var_os(ALONE).is_none() {
-        let test = ["the_self_test_passes_without_our_kernels", "--exact", "--ignored", "--nocapture"];
+        let test = ["the_self_test_passes_without_our_kernels", "--exact", "--include-ignored", "--nocapture"];
         let program = std::env::current_exe().unwrap();
         let run = std::process::Command::new(program).args(test).env(ALONE, "1").output().unwrap();
         let printed = String::from_utf8_lossy(&[run.stdout, run.stderr].concat()).into_owned();
