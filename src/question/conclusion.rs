@@ -132,7 +132,7 @@ pub struct Conclusion {
     pub malformed: bool,
     /// Rounds held.
     pub rounds: usize,
-    /// Every agent kept its answer in the last round; false for a single round.
+    /// Every agent kept its answer in the last round; of a single round, the documents agree (`moot`).
     #[serde(default)]
     pub converged: bool,
     /// Numbers of the calls whose replies were the conclusion; empty in version-1 records.

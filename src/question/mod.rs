@@ -105,6 +105,23 @@ impl Document {
         self.date.as_deref().and_then(Date::of_document)
     }
 
+    /// The text after the title, where it begins with the title as whole words: "Arthur was king" does not begin with
+    /// "Art".
+    #[must_use]
+    pub fn after_title(&self) -> Option<&str> {
+        let title = self.title.as_deref().filter(|title| !title.trim().is_empty())?;
+        self.text.strip_prefix(title).filter(|rest| !rest.starts_with(char::is_alphanumeric))
+    }
+
+    /// The document with `between` after its title, and both before its text, unless the text begins with the title.
+    #[must_use]
+    pub fn titled(self, between: char) -> Self {
+        match self.title.as_deref().filter(|title| !title.trim().is_empty() && self.after_title().is_none()) {
+            Some(title) => Self { text: format!("{title}{between}{}", self.text), ..self },
+            None => self,
+        }
+    }
+
     /// The document with its texts in Normalization Form C.
     #[must_use]
     pub fn composed(self) -> Self {
@@ -264,7 +281,7 @@ fn yes() -> bool {
 /// Lists of aliases; a plain string is an answer without aliases.
 fn alias_lists<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<String>>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged)]
+    #[serde(untagged, expecting = "an answer that is neither a string nor a list of strings")]
     enum Answer {
         One(String),
         Aliases(Vec<String>),

@@ -4,7 +4,7 @@ use crate::llm::remote::SentCall;
 use crate::llm::{Call, Reply};
 use crate::serve::body;
 use crate::serve::refusal::{Answer, Refusal};
-use crate::serve::state::{State, refused, run};
+use crate::serve::state::{State, refused_call, run};
 use axum::body::Body as Raw;
 use axum::extract::State as Extract;
 use axum::http::{Request, StatusCode};
@@ -22,7 +22,7 @@ async fn answer(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> A
         let llm = state.model(Some(&sent.model))?;
         let call: Call = sent.call(cancel).map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, wrong))?;
         let mut replies =
-            llm.ask_all(&[call], &mut |_, _| {}).map_err(|error| refused(error, &state.limits, cancel))?;
+            llm.ask_all(&[call], &mut |_, _| {}).map_err(|error| refused_call(error, &state.limits, cancel))?;
         let reply = replies.swap_remove(0);
         state.metrics.used(reply.usage);
         Ok(Json(reply))

@@ -12,7 +12,7 @@ pub(super) fn load(state: &State, plan: PlanOptions, control: &Control, calls: &
     // Questions of a person: passages that have nothing to do with one are left out.
     let corpus = CorpusOptions { cutoff: plan.corpus.cutoff.or(plan.corpus.is_given().then_some(true)), ..plan.corpus };
     let plan = Plan::of(PlanOptions { corpus, ..plan }, control)?;
-    state.open(Workspace::open_to_share(plan, calls)?);
+    state.open(Workspace::open_to_share(plan, calls)?, control.watch.clone());
     control.watch.phase(Phase::Working);
     Ok(())
 }

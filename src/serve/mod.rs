@@ -8,6 +8,7 @@
 mod admission;
 mod body;
 mod calls;
+mod file;
 mod guard;
 mod key;
 mod listen;
@@ -125,6 +126,7 @@ fn router(state: Arc<State>) -> Router {
         .merge(mcp::routes())
         .merge(page::routes())
         .fallback(status::no_such_path)
+        .method_not_allowed_fallback(status::no_such_method)
         .layer(from_fn_with_state(state.clone(), guard::check))
         // Bodies are bounded where they are read.
         .layer(DefaultBodyLimit::disable())

@@ -10,7 +10,7 @@ use crate::serve::moot::records::Records;
 use crate::serve::options::Limits;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::stream::{self, Events};
-use crate::workspace::Workspace;
+use crate::workspace::{Watch, Workspace};
 use axum::http::StatusCode;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
@@ -22,8 +22,8 @@ const LARGE_AT_ONCE: usize = 16;
 
 /// State that all requests share.
 pub(super) struct State {
-    /// Empty while the models are loaded.
-    opened: OnceLock<Workspace>,
+    /// Empty while the models are loaded. The log comes with the workspace.
+    opened: OnceLock<(Workspace, Arc<dyn Watch>)>,
     pub(super) limits: Limits,
     pub(super) admission: Admission,
     pub(super) metrics: Metrics,
@@ -57,10 +57,17 @@ impl State {
         self.cancel.child()
     }
 
-    /// The models are loaded.
-    pub(super) fn open(&self, workspace: Workspace) {
+    /// The models are loaded; `log` receives lines for the server's own user.
+    pub(super) fn open(&self, workspace: Workspace, log: Arc<dyn Watch>) {
         // Called once.
-        let _ = self.opened.set(workspace);
+        let _ = self.opened.set((workspace, log));
+    }
+
+    /// A line for the server's own user.
+    pub(super) fn log(&self, line: &str) {
+        if let Some((_, log)) = self.opened.get() {
+            log.note(line);
+        }
     }
 
     /// The workspace.
@@ -69,7 +76,7 @@ impl State {
     /// 503 while the models are loaded.
     pub(super) fn workspace(&self) -> Answer<&Workspace> {
         let loading = || Refusal::busy(StatusCode::SERVICE_UNAVAILABLE, "the models are being loaded", 1);
-        self.opened.get().ok_or_else(loading)
+        self.opened.get().map(|(workspace, _)| workspace).ok_or_else(loading)
     }
 
     /// The name by which clients ask for a model: of a file or a folder its last part, since its path is the server's own.
@@ -183,5 +190,13 @@ pub(super) fn refused(error: MootError, limits: &Limits, cancel: &Cancel) -> Ref
     match error {
         MootError::Interrupted if cancel.is_cancelled() => late(limits),
         error => error.into(),
+    }
+}
+
+/// As [`refused`], where the body is a call of a model.
+pub(super) fn refused_call(error: MootError, limits: &Limits, cancel: &Cancel) -> Refusal {
+    match error {
+        MootError::Interrupted if cancel.is_cancelled() => late(limits),
+        error => Refusal::of_call(error),
     }
 }

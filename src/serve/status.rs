@@ -5,8 +5,8 @@ use crate::llm::{Llm, ModelIdentity};
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::State;
 use axum::extract::State as Extract;
-use axum::http::Uri;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -66,4 +66,11 @@ async fn metrics(Extract(state): Extract<Arc<State>>) -> Response {
 /// 404 for everything else.
 pub(super) async fn no_such_path(uri: Uri) -> Refusal {
     Refusal::missing(format!("no such path: {}", crate::escape::beginning(uri.path(), 200)))
+}
+
+/// 405 for another method of a path; axum adds the header `Allow`.
+pub(super) async fn no_such_method(method: Method, uri: Uri) -> Refusal {
+    let (method, path) = (crate::escape::beginning(method.as_str(), 40), crate::escape::beginning(uri.path(), 200));
+    let message = format!("{path}: expected a method of the header Allow, found {method}");
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message)
 }

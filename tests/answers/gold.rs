@@ -35,3 +35,10 @@ fn scores_are_blind_to_code_points_alone() {
     let five = self::gold(&["five"], &[]);
     assert!(!is_right("ﬁve", &five));
 }
+
+#[test]
+fn an_answer_of_another_type_is_named_in_words() {
+    let error = serde_json::from_str::<Gold>("{\"answers\": [\"1968\", 5]}").unwrap_err().to_string();
+    assert!(error.starts_with("an answer that is neither a string nor a list of strings"), "{error}");
+    assert_eq!(serde_json::from_str::<Gold>("{\"answers\": [\"a\", [\"b\", \"c\"]]}").unwrap().aliases().count(), 3);
+}

@@ -285,7 +285,7 @@ fn what_cannot_be_asked_is_refused_with_its_field() {
         (json!({ "question": "x", "documents": documents(), "method": { "name": "nope" } }), "no method is called"),
         (json!({ "question": "x", "documents": documents(), "method": { "prompts": "/etc" } }), "method.prompts"),
         (json!({ "question": "x", "documents": documents(), "method": { "max_tokens": 0 } }), "method.max_tokens"),
-        (json!({ "question": "x", "documents": documents(), "search": { "top": 3 } }), "corpus.top"),
+        (json!({ "question": "x", "documents": documents(), "search": { "top": 3 } }), "search.top"),
         (json!({ "question": "x", "documents": documents(), "method": "ircot" }), "retrieves"),
         (json!({ "question": "x" }), "needs at least 1 document"),
         (json!({ "question": "x", "documents": vec![json!({ "text": "a" }); 41] }), "at most 40 documents"),
@@ -320,7 +320,7 @@ fn documents_that_cannot_be_compared_are_refused_and_a_missing_embedder_is_told(
 }
 
 /// A server with a corpus of two notes, of which it finds `top`.
-fn with_notes(top: Option<usize>) -> Started {
+pub(super) fn with_notes(top: Option<usize>) -> Started {
     Started::with(|options| {
         let folder = std::path::Path::new(&options.plan.model).with_file_name("notes");
         std::fs::create_dir(&folder).unwrap();

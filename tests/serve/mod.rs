@@ -8,6 +8,8 @@ mod kept;
 mod mcp;
 mod openai;
 mod page;
+mod records;
+mod refusals;
 mod remote;
 mod rerank;
 mod runs;

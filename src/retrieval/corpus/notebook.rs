@@ -83,7 +83,7 @@ struct Data {
 
 /// A text, or its lines.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a text that is neither a string nor a list of strings")]
 enum Lines {
     Whole(String),
     Lines(Vec<String>),

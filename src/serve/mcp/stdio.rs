@@ -72,7 +72,7 @@ impl StdioServer {
             handle: runtime.handle().clone(),
         });
         let reader = client.clone();
-        // It is left behind where it waits for a line.
+        // The thread is not joined: it may block in a read.
         let listens = std::thread::Builder::new().name("mcp".into()).spawn(move || reader.listen(input));
         listens.map_err(MootError::Threads)?;
         load(&state, plan, control, &Control { cancel: cancel.clone(), ..control.clone() })?;

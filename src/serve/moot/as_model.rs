@@ -5,7 +5,7 @@ use crate::assess::Answered;
 use crate::assess::answered::{Said, Stood};
 use crate::cancel::Cancel;
 use crate::protocol::Row;
-use crate::serve::moot::ask::{self, Body, Named};
+use crate::serve::moot::ask::{self, Body};
 use crate::serve::moot::given::GivenDocument;
 use crate::serve::moot::sink::Sink;
 use crate::serve::moot::turns::Turns;
@@ -48,7 +48,7 @@ impl Asked {
             None => (method, None),
         };
         let options = MethodOptions { name: Some(name.to_owned()), preset, ..MethodOptions::default() };
-        let body = Body { question, documents, method: Some(Named::Options(Box::new(options))), ..Body::default() };
+        let body = Body { question, documents, method: Some(options.into()), ..Body::default() };
         Self { model: format!("{PREFIX}{method}"), body }
     }
 }
@@ -67,8 +67,9 @@ pub(in crate::serve) async fn answer(state: Arc<State>, asked: Asked, streams: b
     let reply = run(state, move |state, cancel| {
         let reply = ask::answer(state, body, cancel, &Sink::Discard)?;
         let message = json!({ "role": "assistant", "content": text(&reply.answered), "refusal": null });
+        let id = reply.id.clone().unwrap_or_else(|| state.records.new_id());
         Ok(json!({
-            "id": format!("chatcmpl-{}", reply.id), "object": "chat.completion", "created": created, "model": model,
+            "id": format!("chatcmpl-{id}"), "object": "chat.completion", "created": created, "model": model,
             "choices": [{ "index": 0, "message": message, "logprobs": null, "finish_reason": "stop" }],
             "usage": usage(&reply.answered), "moot": reply,
         }))

@@ -2,6 +2,7 @@
 
 use crate::assess::Answered;
 use crate::cancel::Cancel;
+use crate::error::{MootError, Result};
 use crate::eval::record::Header;
 use crate::methods::METHODS;
 use crate::protocol::ctx::Observer;
@@ -9,19 +10,22 @@ use crate::question::Question;
 use crate::retrieval::Wanted;
 use crate::serve::body::{self, list};
 use crate::serve::moot::given::{self, GivenDocument};
+use crate::serve::moot::reply::reply;
 use crate::serve::moot::sink::Sink;
 use crate::serve::moot::watched::{Notes, begin};
 use crate::serve::refusal::{Answer, Refusal};
-use crate::serve::state::{State, refused, run, run_streamed};
+use crate::serve::state::{State, refused};
 use crate::transcript::QuestionRecord;
 use crate::workspace::{Control, CorpusOptions, MethodOptions, PlanOptions};
 use axum::Json;
 use axum::body::Body as Raw;
 use axum::extract::State as Extract;
 use axum::http::Request;
-use axum::response::IntoResponse;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
+use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -44,16 +48,37 @@ pub(in crate::serve) struct Body {
 }
 
 /// A method by its name, or with its settings.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(in crate::serve) enum Named {
-    Name(String),
-    Options(Box<MethodOptions>),
+#[derive(Default)]
+pub(in crate::serve) struct Named(Box<MethodOptions>);
+
+// Not derived as an untagged enum, whose error would name neither the field nor what is expected there.
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct NameOrFields;
+
+        impl<'de> Visitor<'de> for NameOrFields {
+            type Value = MethodOptions;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a method, or an object with its settings")
+            }
+
+            fn visit_str<E>(self, name: &str) -> std::result::Result<MethodOptions, E> {
+                Ok(MethodOptions { name: Some(name.to_owned()), ..MethodOptions::default() })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<MethodOptions, A::Error> {
+                MethodOptions::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+
+        deserializer.deserialize_any(NameOrFields).map(Self::from)
+    }
 }
 
-impl Default for Named {
-    fn default() -> Self {
-        Self::Options(Box::default())
+impl From<MethodOptions> for Named {
+    fn from(options: MethodOptions) -> Self {
+        Self(Box::new(options))
     }
 }
 
@@ -63,10 +88,7 @@ impl Named {
     /// # Errors
     /// Options that name files of the server.
     pub(super) fn options(self) -> Answer<MethodOptions> {
-        let options = match self {
-            Self::Name(name) => MethodOptions { name: Some(name), ..MethodOptions::default() },
-            Self::Options(options) => *options,
-        };
+        let options = *self.0;
         let files = [("method.prompts", &options.prompts), ("method.source_weights", &options.source_weights)];
         match files.iter().find(|(_, path)| path.is_some()) {
             Some((field, _)) => Err(Refusal::unsupported(field, "a request names no files of the server")),
@@ -144,8 +166,9 @@ impl Search {
 /// An answered question with its record.
 #[derive(Serialize)]
 pub(in crate::serve) struct Reply {
-    /// The id of the record: `/moot/v1/records/{id}`.
-    pub id: String,
+    /// The id of the record: `/moot/v1/records/{id}`. `None` where the record could not be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     #[serde(flatten)]
     pub answered: Answered,
     /// Lines on what was read and left out.
@@ -154,17 +177,7 @@ pub(in crate::serve) struct Reply {
 
 pub(super) async fn ask(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer {
     let body: Body = body::json(&state, request).await?;
-    if body.stream {
-        return run_streamed(state, move |state, cancel, events| {
-            let reply = answer(state, body, cancel, &Sink::Events(events.clone()))?;
-            events.named("answer", &reply);
-            Ok(())
-        })
-        .await;
-    }
-    run(state, move |state, cancel| answer(state, body, cancel, &Sink::Discard))
-        .await
-        .map(|reply| Json(reply).into_response())
+    reply(state, body.stream, "answer", move |state, cancel, sink| answer(state, body, cancel, sink)).await
 }
 
 /// Answers, and keeps the record.
@@ -207,15 +220,26 @@ pub(super) fn control(cancel: &Cancel, sink: &Sink) -> (Control, Lines) {
     (Control { stop: Arc::new(AtomicBool::new(false)), cancel: cancel.clone(), watch }, lines)
 }
 
+/// The id of a record that was written. Where it could not be, the answer is not lost: it has a note and no id, and the
+/// server's log has the reason.
+pub(super) fn recorded(state: &State, id: String, kept: Result<()>, notes: &mut Vec<String>) -> Option<String> {
+    let Err(error) = kept else { return Some(id) };
+    state.log(&format!("record {id} was not written: {error}"));
+    // Without the path, which is the server's own.
+    let reason = if let MootError::Io { source, .. } = error { format!(": {source}") } else { String::new() };
+    notes.push(format!("this answer is not recorded: its record cannot be written{reason}"));
+    None
+}
+
 /// Keeps the record, counts, and makes the reply.
-pub(super) fn finish(state: &State, header: &Header, record: QuestionRecord, notes: Vec<String>) -> Answer<Reply> {
+pub(super) fn finish(state: &State, header: &Header, record: QuestionRecord, mut notes: Vec<String>) -> Answer<Reply> {
     let answered = Answered::of(&header.method, &record)
-        .ok_or_else(|| Refusal::from(crate::error::MootError::Question("the method concluded nothing (bug)".into())))?;
+        .ok_or_else(|| Refusal::from(MootError::Question("the method concluded nothing (bug)".into())))?;
     let answers = answered.answers.iter().map(|answer| answer.text.clone()).collect();
-    state.records.keep(header, &record, answers)?;
+    let kept = state.records.keep(header, &record, answers);
     state.metrics.used(answered.usage);
     state.metrics.question();
-    Ok(Reply { id: record.question.id, answered, notes })
+    Ok(Reply { id: recorded(state, record.question.id, kept, &mut notes), answered, notes })
 }
 
 /// `/moot/v1/methods`: names, what they need, and their presets and switches.
@@ -233,4 +257,24 @@ pub(super) async fn methods(Extract(state): Extract<Arc<State>>) -> Answer<Json<
     };
     let default = state.workspace()?.plan().method().row().name;
     Ok(Json(json!({ "default": default, "methods": METHODS.iter().map(row).collect::<Vec<_>>() })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Search;
+    use crate::serve::refusal::field_of_question;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn errors_name_the_settings_of_a_search_and_no_others_of_a_corpus() {
+        let error = serde_json::from_str::<Search>("{\"nothing\": 1}").unwrap_err().to_string();
+        let (_, known) = error.split_once("expected one of ").unwrap();
+        let known: BTreeSet<String> =
+            known.split('`').skip(1).step_by(2).map(|name| format!("search.{name}")).collect();
+        let options = ["top", "by-source", "source", "from", "until", "no-fold"];
+        assert_eq!(options.iter().filter_map(|option| field_of_question(option)).collect::<BTreeSet<_>>(), known);
+        for of_the_server in ["corpus", "cutoff", "embedder", "reranker", "classifier", "kv-memory", "output"] {
+            assert_eq!(field_of_question(of_the_server), None, "{of_the_server}");
+        }
+    }
 }

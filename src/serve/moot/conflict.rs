@@ -8,16 +8,15 @@ use crate::question::Question;
 use crate::serve::body::{self, list};
 use crate::serve::moot::ask::{self, Named, Search};
 use crate::serve::moot::given::{self, GivenDocument};
+use crate::serve::moot::reply::reply;
 use crate::serve::moot::sink::Sink;
 use crate::serve::moot::watched::begin;
 use crate::serve::refusal::{Answer, Refusal};
-use crate::serve::state::{State, refused, run, run_streamed};
+use crate::serve::state::{State, refused};
 use crate::workspace::PlanOptions;
-use axum::Json;
 use axum::body::Body as Raw;
 use axum::extract::State as Extract;
 use axum::http::Request;
-use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -40,8 +39,9 @@ pub(in crate::serve) struct Body {
 /// The assessment, and lines on what was read and left out.
 #[derive(Serialize)]
 pub(in crate::serve) struct Reply {
-    /// The id of the record: `/moot/v1/records/{id}`.
-    id: String,
+    /// The id of the record: `/moot/v1/records/{id}`. `None` where the record could not be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
     #[serde(flatten)]
     pub assessment: Assessment,
     read: Vec<String>,
@@ -49,16 +49,7 @@ pub(in crate::serve) struct Reply {
 
 pub(super) async fn label(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer {
     let body: Body = body::json(&state, request).await?;
-    if body.stream {
-        return run_streamed(state, move |state, cancel, events| {
-            let reply = assessed(state, body, cancel, &Sink::Events(events.clone()))?;
-            events.named("answer", &reply);
-            Ok(())
-        })
-        .await;
-    }
-    let reply = run(state, move |state, cancel| assessed(state, body, cancel, &Sink::Discard));
-    reply.await.map(|reply| Json(reply).into_response())
+    reply(state, body.stream, "answer", move |state, cancel, sink| assessed(state, body, cancel, sink)).await
 }
 
 /// Labels the claims of a text.
@@ -79,10 +70,11 @@ pub(in crate::serve) fn assessed(state: &State, body: Body, cancel: &Cancel, sin
     let record = workspace.answer(&question, &watched).map_err(|error| refused(error, &state.limits, cancel))?;
     let assessment = Assessment::of(&record, Neither::default())
         .ok_or_else(|| Refusal::field("text", "a text with claims", "one without"))?;
-    state.records.keep(&workspace.header(), &record, Vec::new())?;
+    let kept = state.records.keep(&workspace.header(), &record, Vec::new());
     let mut usage = Usage::default();
     record.calls.iter().for_each(|call| usage += call.usage);
     state.metrics.used(usage);
     state.metrics.question();
-    Ok(Reply { id, assessment, read: read.into_iter().chain(ask::taken(&lines)).collect() })
+    let mut read: Vec<String> = read.into_iter().chain(ask::taken(&lines)).collect();
+    Ok(Reply { id: ask::recorded(state, id, kept, &mut read), assessment, read })
 }

@@ -12,14 +12,13 @@ use crate::serve::metrics::Metrics;
 use crate::serve::moot::ask;
 use crate::serve::moot::given::{self, GivenDocument};
 use crate::serve::moot::kept::Comparison;
+use crate::serve::moot::reply::reply;
 use crate::serve::moot::sink::Sink;
 use crate::serve::refusal::{Answer, Refusal};
-use crate::serve::state::{State, refused, run, run_streamed};
-use axum::Json;
+use crate::serve::state::{State, refused};
 use axum::body::Body as Raw;
 use axum::extract::State as Extract;
 use axum::http::Request;
-use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -40,8 +39,9 @@ pub(in crate::serve) struct Body {
 /// The report, and lines on what was read.
 #[derive(Serialize)]
 pub(in crate::serve) struct Reply {
-    /// The id of the record: `/moot/v1/records/{id}`.
-    id: String,
+    /// The id of the record: `/moot/v1/records/{id}`. `None` where the record could not be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
     #[serde(flatten)]
     pub report: Report,
     read: Vec<String>,
@@ -49,28 +49,15 @@ pub(in crate::serve) struct Reply {
 
 pub(super) async fn find(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer {
     let body: Body = body::json(&state, request).await?;
-    if body.stream {
-        return run_streamed(state, move |state, cancel, events| {
-            let reply = found(state, body, cancel, &Sink::Events(events.clone()))?;
-            events.named("answer", &reply);
-            Ok(())
-        })
-        .await;
-    }
-    let reply = run(state, move |state, cancel| found(state, body, cancel, &Sink::Discard));
-    reply.await.map(|reply| Json(reply).into_response())
+    reply(state, body.stream, "answer", move |state, cancel, sink| found(state, body, cancel, sink)).await
 }
 
 /// Compares the documents of a request, or those of the server's corpus, and keeps the record.
 pub(in crate::serve) fn found(state: &State, body: Body, cancel: &Cancel, sink: &Sink) -> Answer<Reply> {
-    let least = body.least.unwrap_or(Options::default().least);
-    if !(0.0..=1.0).contains(&least) {
-        return Err(Refusal::field("least", "a probability from 0 to 1", least));
-    }
+    let options = Options::of_least(body.least)?;
     let (control, lines) = ask::control(cancel, sink);
     let workspace = state.on_model(body.model.as_deref(), |open| open.share_contradictions(&control))??;
     let (folder, documents, read) = compared(state, body.documents, cancel)?;
-    let options = Options { least, ..Options::default() };
     let told = Told { sink: sink.clone(), cancel: cancel.clone(), metrics: &state.metrics };
     let report = workspace.contradictions(&folder, &options, &told);
     let report = report.map_err(|error| refused(error, &state.limits, cancel))?;
@@ -82,15 +69,15 @@ pub(in crate::serve) fn found(state: &State, body: Body, cancel: &Cancel, sink: 
         version: env!("CARGO_PKG_VERSION").into(),
         models: [READER, JUDGE].iter().map(identity).collect(),
         embedder,
-        least,
+        least: options.least,
         report,
         read: read.into_iter().chain(ask::taken(&lines)).chain(by_words).collect(),
         documents,
     };
     let id = state.records.new_id();
-    state.records.keep_comparison(&id, &comparison)?;
-    let Comparison { report, read, .. } = comparison;
-    Ok(Reply { id, report, read })
+    let kept = state.records.keep_comparison(&id, &comparison);
+    let Comparison { report, mut read, .. } = comparison;
+    Ok(Reply { id: ask::recorded(state, id, kept, &mut read), report, read })
 }
 
 /// The folder to compare, the documents of the request, and notes on the reading. Without documents the server's corpus

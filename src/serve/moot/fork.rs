@@ -8,16 +8,15 @@ use crate::serve::moot::ask::{self, Reply};
 use crate::serve::moot::history;
 use crate::serve::moot::kept::Kind;
 use crate::serve::moot::records::Records;
+use crate::serve::moot::reply::reply;
 use crate::serve::moot::sink::Sink;
 use crate::serve::moot::watched::begin;
 use crate::serve::refusal::{Answer, Refusal};
-use crate::serve::state::{State, refused, run, run_streamed};
+use crate::serve::state::{State, refused};
 use crate::workspace::HeldFork;
-use axum::Json;
 use axum::body::Body as Raw;
 use axum::extract::{Path, State as Extract};
 use axum::http::Request;
-use axum::response::IntoResponse;
 use serde::Deserialize;
 use std::path::Path as FilePath;
 use std::sync::Arc;
@@ -71,19 +70,10 @@ impl Body {
 }
 
 pub(super) async fn fork(Extract(state): Extract<Arc<State>>, Path(id): Path<String>, request: Request<Raw>) -> Answer {
-    let path = history::path(&state, &id)?;
+    let path = history::path(&state, &id).await?;
     let body: Body = body::json(&state, request).await?;
     let fork = body.fork()?;
-    if body.stream {
-        return run_streamed(state, move |state, cancel, events| {
-            let reply = held(state, &path, &fork, cancel, &Sink::Events(events.clone()))?;
-            events.named("answer", &reply);
-            Ok(())
-        })
-        .await;
-    }
-    let reply = run(state, move |state, cancel| held(state, &path, &fork, cancel, &Sink::Discard));
-    reply.await.map(|reply| Json(reply).into_response())
+    reply(state, body.stream, "answer", move |state, cancel, sink| held(state, &path, &fork, cancel, sink)).await
 }
 
 /// Holds the debate again, and keeps its record.

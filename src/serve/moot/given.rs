@@ -52,6 +52,12 @@ impl<'de> Deserialize<'de> for GivenDocument {
     }
 }
 
+/// Advice for more documents than a debate can hold, where the server has no corpus.
+const TO_SEARCH: &str = "a server that was started with a corpus searches more";
+
+/// The same, where the server has one.
+const TO_SHORTEN: &str = "send fewer or shorter ones";
+
 /// The documents, in the order given, and lines on what was not read. A file may hold several.
 ///
 /// # Errors
@@ -62,7 +68,8 @@ pub(in crate::serve) fn documents(
     cancel: &Cancel,
 ) -> Answer<(Vec<Document>, Vec<String>)> {
     let all = all.into_iter().map(InlineDocument::from).collect();
-    let read = InlineRead::of(all, Some("a server that was started with a corpus searches more"), cancel);
+    let has_corpus = state.workspace()?.tools().retriever.is_some();
+    let read = InlineRead::of(all, Some(if has_corpus { TO_SHORTEN } else { TO_SEARCH }), cancel);
     let read = read.map_err(|error| refused(error, &state.limits, cancel))?;
     Ok((read.documents, read.notes))
 }

@@ -2,8 +2,8 @@
 
 use crate::assess::{self, Answered, Assessment, Neither};
 use crate::contradictions::html;
-use crate::error::MootError;
 use crate::report::{self, Input, Options};
+use crate::serve::file::FileBody;
 use crate::serve::moot::kept::{Comparison, Kind, Listed, is_comparison};
 use crate::serve::moot::records::Records;
 use crate::serve::moot::watched::{self, call_fields};
@@ -11,11 +11,13 @@ use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, run};
 use crate::transcript::QuestionRecord;
 use axum::Json;
+use axum::body::Body;
 use axum::extract::{Path, Query, State as Extract};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::IntoResponse;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::fmt::Write;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
@@ -36,12 +38,11 @@ pub(super) async fn record(
     Path(id): Path<String>,
     Query(form): Query<Form>,
 ) -> Answer {
-    let path = path(&state, &id)?;
+    let path = path(&state, &id).await?;
     match form.format.as_deref() {
         None | Some("jsonl") => {
-            let bytes = tokio::fs::read(&path).await.map_err(|e| MootError::io(&path, "read", e))?;
             let kind = if is_comparison(&path) { "application/json" } else { "application/jsonl" };
-            Ok(([(CONTENT_TYPE, kind)], bytes).into_response())
+            Ok(([(CONTENT_TYPE, kind)], Body::new(FileBody::open(&path).await?)).into_response())
         }
         Some("json") => run(state, move |_, _| shown(&id, &path)).await.map(|shown| Json(shown).into_response()),
         Some(other) => Err(Refusal::field("format", "jsonl or json", crate::escape::beginning(other, 40))),
@@ -50,7 +51,7 @@ pub(super) async fn record(
 
 /// The report of one record, a page to download.
 pub(super) async fn report(Extract(state): Extract<Arc<State>>, Path(id): Path<String>) -> Answer {
-    let path = path(&state, &id)?;
+    let path = path(&state, &id).await?;
     let page = run(state, move |_, _| {
         if is_comparison(&path) {
             return Ok(html::page(&Comparison::read(&path)?.report));
@@ -62,7 +63,7 @@ pub(super) async fn report(Extract(state): Extract<Arc<State>>, Path(id): Path<S
         Ok(report::page(vec![Input { record, ledger }], &Options::default())?)
     });
     let page = page.await?;
-    let file = format!("attachment; filename=\"moot-{id}.html\"");
+    let file = attachment(&format!("moot-{id}.html"));
     // The page brings its own policy; this one holds where the browser shows it instead of storing it.
     let policy = "sandbox allow-scripts";
     let headers = [
@@ -73,10 +74,34 @@ pub(super) async fn report(Extract(state): Extract<Arc<State>>, Path(id): Path<S
     Ok((headers, page).into_response())
 }
 
+/// A download under `name` (RFC 6266).
+fn attachment(name: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    let plain: String = name.chars().map(|c| if u8::try_from(c).is_ok_and(is_plain) { c } else { '_' }).collect();
+    let mut header = format!("attachment; filename=\"{plain}\"");
+    if plain != name {
+        header.push_str("; filename*=UTF-8''");
+        for byte in name.bytes() {
+            if is_plain(byte) {
+                header.push(char::from(byte));
+            } else {
+                let _ = write!(header, "%{byte:02X}");
+            }
+        }
+    }
+    header
+}
+
 /// The file of a record.
-pub(super) fn path(state: &State, id: &str) -> Answer<PathBuf> {
-    let shown = crate::escape::beginning(id, 60);
-    state.records.path(id).ok_or_else(|| Refusal::missing(format!("no record is called {shown:?}")))
+///
+/// # Errors
+/// 404 for an id that no record has.
+pub(super) async fn path(state: &Arc<State>, id: &str) -> Answer<PathBuf> {
+    let (state, name) = (state.clone(), id.to_owned());
+    // On a thread of its own, since the beginning of the file is read.
+    let found = tokio::task::spawn_blocking(move || state.records.path(&name)).await;
+    let missing = || Refusal::missing(format!("no record is called {:?}", crate::escape::beginning(id, 60)));
+    found.ok().flatten().ok_or_else(missing)
 }
 
 fn assessment(question: &QuestionRecord) -> Option<Assessment> {

@@ -3,8 +3,8 @@
 use crate::contradictions::Report;
 use crate::error::{MootError, Result};
 use crate::escape;
-use crate::eval::record::Header;
 use crate::eval::record::reader::Record;
+use crate::eval::record::{Header, Reader};
 use crate::files::{self, outputs};
 use crate::jsonl::{self, MAX_LINE};
 use crate::methods::conflict_score;
@@ -13,7 +13,7 @@ use crate::transcript::QuestionRecord;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Component, Path};
 
 /// The ending of a record: JSON lines.
 pub(super) const RECORD: &str = "jsonl";
@@ -104,7 +104,7 @@ impl Listed {
 
     /// The list's line of a file; `None` if it is not a record, or has not one question.
     pub(super) fn of_file(path: &Path) -> Option<Self> {
-        let id = path.file_stem()?.to_str()?;
+        let id = path.file_stem()?.to_str().filter(|id| is_id(id) && is_own(path))?;
         if is_comparison(path) {
             return Comparison::read(path).ok().map(|comparison| Self::of_comparison(id, &comparison));
         }
@@ -116,6 +116,32 @@ impl Listed {
         let answers = question.conclusion.iter().flat_map(|conclusion| &conclusion.answers);
         let answers = answers.map(|answer| answer.text.clone()).collect();
         Some(Self::of_question(id, &record.header, question, answers))
+    }
+}
+
+/// Whether `id` can name a record: one part of a path, not hidden, without control characters.
+pub(super) fn is_id(id: &str) -> bool {
+    let mut parts = Path::new(id).components();
+    let is_part = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == id);
+    is_part && !id.starts_with('.') && !id.contains(char::is_control)
+}
+
+/// Whether `path` is a regular file. A link is none: it may lead out of the folder of records.
+fn is_own(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_file())
+}
+
+/// Whether `path` is a regular file that begins as a record does; a comparison is read to its end.
+pub(super) fn is_record(path: &Path) -> bool {
+    let begins = |path| if is_comparison(path) { Comparison::read(path).is_ok() } else { Reader::open(path).is_ok() };
+    is_own(path) && begins(path)
+}
+
+/// Whether the record at `path` has neither a question nor a call.
+pub(super) fn is_empty(path: &Path) -> bool {
+    match Reader::open(path) {
+        Ok(mut reader) => reader.next().is_none() && reader.journal().is_empty(),
+        Err(_) => path.metadata().is_ok_and(|found| found.len() == 0),
     }
 }
 

@@ -11,6 +11,7 @@ mod history;
 mod kept;
 mod reading;
 pub(super) mod records;
+mod reply;
 mod running;
 mod runs;
 pub(super) mod search;

@@ -89,6 +89,17 @@ impl Records {
         self.add(Listed::of_run(id, method, questions));
     }
 
+    /// Of a run that failed: lists what it recorded, and removes a file without a question.
+    pub(super) fn keep_part(&self, id: &str) {
+        let path = self.file(id);
+        if kept::is_empty(&path) {
+            // Best effort: such a file is not listed.
+            let _ = std::fs::remove_file(&path);
+        } else if let Some(entry) = Listed::of_file(&path) {
+            self.add(entry);
+        }
+    }
+
     fn add(&self, entry: Listed) {
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         newest.push_front(entry);
@@ -100,13 +111,11 @@ impl Records {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// The file of a record; `None` for an id that none has.
+    /// The file of a record; `None` for an id that none has. Reads the beginning of the file.
     pub(super) fn path(&self, id: &str) -> Option<PathBuf> {
-        // Other characters, as in `../x`, could lead out of the folder.
-        let is_id = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        let record = self.file(id);
+        let record = kept::is_id(id).then(|| self.file(id))?;
         let comparison = record.with_extension(kept::COMPARISON);
-        [record, comparison].into_iter().find(|path| is_id && path.is_file())
+        [record, comparison].into_iter().find(|path| kept::is_record(path))
     }
 
     /// A record with its hashes checked.

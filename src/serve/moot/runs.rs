@@ -7,16 +7,16 @@ use crate::eval::runner::Progress;
 use crate::generation::Usage;
 use crate::serve::body::{self, list};
 use crate::serve::moot::ask::{Named, Search};
+use crate::serve::moot::reply::reply;
 use crate::serve::moot::sink::Sink;
 use crate::serve::refusal::{Answer, Refusal};
-use crate::serve::state::{State, refused, run, run_streamed};
+use crate::serve::state::{State, refused};
 use crate::transcript::QuestionRecord;
 use crate::workspace::{Control, MethodOptions, PlanOptions, RunOptions, Watch};
 use axum::Json;
 use axum::body::Body as Raw;
 use axum::extract::{Path, State as Extract};
 use axum::http::Request;
-use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{MAIN_SEPARATOR, Path as FilePath};
@@ -65,16 +65,7 @@ struct Reply {
 
 pub(super) async fn run_all(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer {
     let body: Body = body::json(&state, request).await?;
-    if body.stream {
-        return run_streamed(state, move |state, cancel, events| {
-            let reply = answered(state, body, cancel, &Sink::Events(events.clone()))?;
-            events.named("run", &reply);
-            Ok(())
-        })
-        .await;
-    }
-    let reply = run(state, move |state, cancel| answered(state, body, cancel, &Sink::Discard));
-    reply.await.map(|reply| Json(reply).into_response())
+    reply(state, body.stream, "run", move |state, cancel, sink| answered(state, body, cancel, sink)).await
 }
 
 /// The action on a run.
@@ -147,6 +138,7 @@ fn answered(state: &State, body: Body, cancel: &Cancel, sink: &Sink) -> Answer<R
     if let Err(error) = ended.map(drop)
         && !cancelled
     {
+        state.records.keep_part(&id);
         return Err(refused(error, &state.limits, cancel));
     }
     state.metrics.used(progress.usage);

@@ -9,9 +9,8 @@ use crate::generation::{Prompt, Usage};
 use crate::llm::{Call, Delta, Llm, OnFailure, Reply};
 use crate::serve::body;
 use crate::serve::moot::as_model;
-use crate::serve::options::Limits;
 use crate::serve::refusal::{Answer, Refusal};
-use crate::serve::state::{State, refused, run, run_streamed};
+use crate::serve::state::{State, run, run_streamed};
 use crate::serve::stream::Events;
 use axum::Json;
 use axum::body::Body as Raw;
@@ -109,7 +108,8 @@ fn whole(state: &State, body: &Body, cancel: &Cancel) -> Answer<Value> {
     let llm = state.model(body.model.as_deref())?;
     let calls = body.calls(llm, cancel)?;
     let replies = llm.answer(&calls, OnFailure::Cancel, &mut |_, _| {});
-    let replies = crate::llm::all_or_first_failure(replies).map_err(|error| refused(error, &state.limits, cancel))?;
+    let replies = crate::llm::all_or_first_failure(replies);
+    let replies = replies.map_err(|error| body.refused(error, &state.limits, cancel))?;
     let (total, thoughts) = total(&replies);
     state.metrics.used(total);
     let choice = |(index, reply): (usize, &Reply)| {
@@ -188,8 +188,12 @@ fn streamed(state: &State, body: &Body, cancel: &Cancel, events: &Events) -> Ans
             .iter()
             .enumerate()
             .map(|(index, call)| {
-                let (chunks, limits) = (&chunks, &state.limits);
-                let reply = move || stream_one(llm, index, call, chunks, limits).inspect_err(|_| call.cancel.cancel());
+                let chunks = &chunks;
+                let refused = move |error| body.refused(error, &state.limits, &call.cancel);
+                let reply = move || {
+                    let reply = stream_one(llm, index, call, chunks).map_err(refused);
+                    reply.inspect_err(|_| call.cancel.cancel())
+                };
                 // Where the system starts no further thread, this one generates the reply.
                 std::thread::Builder::new().spawn_scoped(scope, reply).map_err(|_| reply())
             })
@@ -210,7 +214,7 @@ fn streamed(state: &State, body: &Body, cancel: &Cancel, events: &Events) -> Ans
     Ok(())
 }
 
-fn stream_one(llm: &dyn Llm, index: usize, call: &Call, chunks: &Chunks<'_>, limits: &Limits) -> Answer<Reply> {
+fn stream_one(llm: &dyn Llm, index: usize, call: &Call, chunks: &Chunks<'_>) -> crate::error::Result<Reply> {
     chunks.delta(index, &json!({ "role": "assistant", "content": "" }), None, None);
     // With log-probabilities the text is one chunk, beside them: pieces of text are not tokens.
     let whole = call.logprobs.is_some();
@@ -219,7 +223,7 @@ fn stream_one(llm: &dyn Llm, index: usize, call: &Call, chunks: &Chunks<'_>, lim
         Delta::Text(text) if !whole && !text.is_empty() => chunks.delta(index, &json!({ "content": text }), None, None),
         Delta::Text(_) => {}
     });
-    let reply = streamed.map_err(|error| refused(error, limits, &call.cancel))?;
+    let reply = streamed?;
     if whole {
         chunks.delta(index, &json!({ "content": reply.text }), Some(&logprobs::of_chat(&reply.logprobs)), None);
     }

@@ -10,7 +10,7 @@ use crate::error::{MootError, Result};
 use crate::generation::{Grammar, Logprobs, Segment, TokenLogprob, Usage};
 use crate::serve::body;
 use crate::serve::refusal::{Answer, Refusal};
-use crate::serve::state::{State, refused, run, run_streamed};
+use crate::serve::state::{State, run, run_streamed};
 use crate::serve::stream::Events;
 use crate::threads;
 use axum::Json;
@@ -217,8 +217,9 @@ fn run_all(
     results.into_iter().map(|done| done.unwrap_or(Err(MootError::Interrupted))).collect()
 }
 
-fn finished(state: &State, results: Vec<Result<Done>>, cancel: &Cancel) -> Answer<Vec<Done>> {
-    let done = crate::llm::all_or_first_failure(results).map_err(|error| refused(error, &state.limits, cancel))?;
+fn finished(state: &State, body: &Body, results: Vec<Result<Done>>, cancel: &Cancel) -> Answer<Vec<Done>> {
+    let done = crate::llm::all_or_first_failure(results);
+    let done = done.map_err(|error| body.refused(error, &state.limits, cancel))?;
     let mut used = Usage::default();
     done.iter().for_each(|done| used += done.completion.usage);
     state.metrics.used(used);
@@ -228,7 +229,7 @@ fn finished(state: &State, results: Vec<Result<Done>>, cancel: &Cancel) -> Answe
 fn whole(state: &State, body: &Body, cancel: &Cancel) -> Answer<Value> {
     let local = local(state, body)?;
     let (jobs, settings) = (body.jobs(local)?, Settings::of(body)?);
-    let done = finished(state, run_all(local.engine, &jobs, &settings, cancel, &|_, _| {}), cancel)?;
+    let done = finished(state, body, run_all(local.engine, &jobs, &settings, cancel, &|_, _| {}), cancel)?;
     let choices: Vec<Value> = jobs.iter().zip(&done).map(|(job, done)| choice(local, body, job, done)).collect();
     let mut total = Usage::default();
     done.iter().for_each(|done| total += done.completion.usage);
@@ -282,7 +283,7 @@ fn streamed(state: &State, body: &Body, cancel: &Cancel, events: &Events) -> Ans
             send(json!([{ "index": job.index, "text": text, "logprobs": null, "finish_reason": null }]), None);
         }
     };
-    let done = finished(state, run_all(local.engine, &jobs, &settings, cancel, &on_text), cancel)?;
+    let done = finished(state, body, run_all(local.engine, &jobs, &settings, cancel, &on_text), cancel)?;
     let mut total = Usage::default();
     for (job, done) in jobs.iter().zip(&done) {
         let mut last = choice(local, body, job, done);

@@ -160,7 +160,7 @@ impl<'de> Deserialize<'de> for Prompts {
 
 /// Whether log-probabilities are wanted (chat), or how many of the likeliest tokens (completions).
 #[derive(Deserialize, Clone, Copy)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected true, false or a number, found something else")]
 pub(super) enum Wanted {
     Whether(bool),
     Top(usize),

@@ -36,7 +36,7 @@ struct Body {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text, or an object with text, found something else")]
 enum Document {
     Text(String),
     Object { text: String },

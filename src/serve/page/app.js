@@ -98,17 +98,20 @@ function ask() {
   return follow("/moot/v1/ask", () => ({ question: by("question").value, ...given() }), debate.happened, answered);
 }
 
-// Shows what was done by `done`, with the downloads of its record.
+// Shows what was done by `done`, with the downloads of its record. An answer whose record could not be written has no id.
 const kept = (kind, done) => (value) => {
-  shown = { id: value.id, kind };
+  shown = value.id ? { id: value.id, kind } : null;
   done(value);
-  show(by("kept"));
+  show(by("kept"), Boolean(shown));
+  if (!shown) show(by("further"), false);
 };
 
 const answered = kept("question", (value) => debate.answered(value, strike));
 
 function fork(change) {
-  return follow(`/moot/v1/records/${shown.id}/fork`, () => change, debate.happened, answered);
+  if (!shown) return output.failed(new Error("this answer is not recorded: ask the question again"));
+  const path = `/moot/v1/records/${encodeURIComponent(shown.id)}/fork`;
+  return follow(path, () => change, debate.happened, answered);
 }
 
 function strike(number, round) {
@@ -180,7 +183,7 @@ const SHOWS = {
 const PAGES = { question: "ask", check: "check", contradictions: "contradictions" };
 
 async function recorded(id) {
-  const value = await get(`/moot/v1/records/${id}?format=json`);
+  const value = await get(`/moot/v1/records/${encodeURIComponent(id)}?format=json`);
   open(PAGES[value.kind]);
   if (running) return;
   clear();

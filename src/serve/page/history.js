@@ -17,7 +17,8 @@ const LINES = {
 // Downloads a record, or with `form` "report" its report.
 export async function download({ id, kind }, form) {
   const ending = form === "report" ? "html" : kind === "contradictions" ? "json" : "jsonl";
-  save(await blob(`/moot/v1/records/${id}${form === "report" ? "/report" : ""}`), `moot-${id}.${ending}`);
+  const path = `/moot/v1/records/${encodeURIComponent(id)}`;
+  save(await blob(form === "report" ? `${path}/report` : path), `moot-${id}.${ending}`);
 }
 
 // Draws the list. `open(id)` shows a record; of a run there is the report alone.
