@@ -2,7 +2,7 @@
 
 use crate::cli::Cli;
 use crate::cli::terminal::columns::printable;
-use crate::cli::terminal::interrupt;
+use crate::cli::terminal::{error_line, interrupt};
 use crate::error::MootError;
 use anstyle::{AnsiColor, Style};
 use moot_models::ModelError;
@@ -15,9 +15,15 @@ pub fn program(typed: impl IntoIterator<Item = OsString>) -> u8 {
     const WRONG: Style = AnsiColor::Red.on_default().bold();
     const HINT: Style = AnsiColor::Cyan.on_default().bold();
     interrupt::keep_on_at_the_file_size_limit();
-    let Err(error) = Cli::read(typed).and_then(|cli| cli.run()) else { return 0 };
+    let (error, code) = match Cli::read(typed) {
+        Err(error) => (error, 1),
+        Ok(cli) => match cli.run() {
+            Ok(()) => return 0,
+            Err(error) => (error, cli.code_of_errors()),
+        },
+    };
     if let MootError::Interrupted = error {
-        anstream::eprintln!("interrupted");
+        error_line("interrupted");
         return interrupt::exit_code();
     }
     if let MootError::Differ = error {
@@ -25,11 +31,11 @@ pub fn program(typed: impl IntoIterator<Item = OsString>) -> u8 {
         return 1;
     }
     // It contains names of files, fields and tensors, and those may hold anything.
-    anstream::eprintln!("{WRONG}error:{WRONG:#} {}", printable(&error.to_string()));
+    error_line(format_args!("{WRONG}error:{WRONG:#} {}", printable(&error.to_string())));
     if let Some(hint) = error.hint() {
-        anstream::eprintln!("{HINT}hint:{HINT:#} {}", printable(&hint));
+        error_line(format_args!("{HINT}hint:{HINT:#} {}", printable(&hint)));
     }
-    if mistyped(&error) { 2 } else { 1 }
+    if mistyped(&error) { 2 } else { code }
 }
 
 /// Whether the command line alone is to blame.

@@ -5,7 +5,7 @@ use super::folder::{Folder, Source};
 use super::kind::Kind;
 use super::pairs::Pair;
 use super::quantities::Relation;
-use super::value::{as_written, differing, shared, shared_words};
+use super::value::{Values, as_written, names_a_subject, shared, shared_words};
 use super::words::{Words, overlap};
 use crate::dates::Date;
 use serde::{Deserialize, Serialize};
@@ -107,7 +107,19 @@ impl Side {
 pub(super) struct Gathering<'a> {
     folder: &'a Folder,
     claims: &'a [Claim],
-    findings: Vec<(Finding, Vec<Vec<usize>>)>,
+    findings: Vec<(Finding, Vec<Known>)>,
+}
+
+/// What a side holds: its claims, and the values of the first one.
+struct Known {
+    claims: Vec<usize>,
+    values: Values,
+}
+
+impl Known {
+    fn has(&self, claim: usize) -> bool {
+        self.claims.contains(&claim)
+    }
 }
 
 /// A labelled pair, with its probability.
@@ -133,43 +145,41 @@ impl Gathering<'_> {
                 return;
             }
         }
-        let side = |own: usize, other: usize| Side {
-            values: differing(&self.claims[own], &self.claims[other]).into_iter().collect(),
-            statements: self.statements(own),
-            odd: false,
-            newest: false,
-        };
-        let finding = Finding { probability, kind, sides: vec![side(a, b), side(b, a)] };
-        self.findings.push((finding, vec![vec![a], vec![b]]));
+        let sides = [(a, b), (b, a)].map(|(own, other)| self.side(own, other));
+        let (shown, known) = sides.into_iter().unzip();
+        self.findings.push((Finding { probability, kind, sides: shown }, known));
+    }
+
+    /// A side of the claim `own`, which differs from `other`.
+    fn side(&self, own: usize, other: usize) -> (Side, Known) {
+        let values = Values::of(&self.claims[own], &self.claims[other]);
+        let statements = self.statements(own);
+        let side = Side { values: values.texts().into_iter().collect(), statements, odd: false, newest: false };
+        (side, Known { claims: vec![own], values })
     }
 
     /// Adds `other` to a finding that has `known` with the same differing value; returns whether there is one.
     fn join(&mut self, known: usize, other: usize, kind: Kind) -> bool {
-        let (own, others) =
-            (differing(&self.claims[known], &self.claims[other]), differing(&self.claims[other], &self.claims[known]));
-        let statements = self.statements(other);
+        let own = Values::of(&self.claims[known], &self.claims[other]);
+        let (side, others) = self.side(other, known);
         for (finding, sides) in &mut self.findings {
-            let Some(at) = sides.iter().position(|side| side.contains(&known)) else { continue };
-            let same = |values: &[String], set: &BTreeSet<String>| {
-                (values.is_empty() && set.is_empty()) || values.iter().any(|value| set.contains(value))
-            };
+            let Some(at) = sides.iter().position(|side| side.has(known)) else { continue };
             // Without a value that differs, only the kind tells whether two pairs are about one fact.
-            if !same(&finding.sides[at].values, &own) || (finding.kind != kind && own.is_empty()) {
+            if !sides[at].values.meet(&own) || (finding.kind != kind && own.is_empty()) {
                 continue;
             }
-            if sides.iter().any(|side| side.contains(&other)) {
+            if sides.iter().any(|side| side.has(other)) {
                 return true;
             }
-            let beside = (0..sides.len()).find(|&side| side != at && same(&finding.sides[side].values, &others));
+            let beside = (0..sides.len()).find(|&side| side != at && sides[side].values.meet(&others.values));
             match beside {
-                Some(side) => {
-                    push(&mut finding.sides[side].statements, statements);
-                    sides[side].push(other);
+                Some(beside) => {
+                    push(&mut finding.sides[beside].statements, side.statements);
+                    sides[beside].claims.push(other);
                 }
                 None => {
-                    let values = others.into_iter().collect();
-                    finding.sides.push(Side { values, statements, odd: false, newest: false });
-                    sides.push(vec![other]);
+                    finding.sides.push(side);
+                    sides.push(others);
                 }
             }
             return true;
@@ -187,14 +197,13 @@ impl Gathering<'_> {
             }
             for (known, other) in [(pair.of.0, pair.of.1), (pair.of.1, pair.of.0)] {
                 let statements = self.statements(other);
-                let text = self.claims[other].text.to_lowercase();
                 for (finding, sides) in &mut self.findings {
-                    let taken = sides.iter().any(|side| side.contains(&other));
-                    let Some(at) = sides.iter().position(|side| side.contains(&known)) else { continue };
+                    let taken = sides.iter().any(|side| side.has(other));
+                    let Some(at) = sides.iter().position(|side| side.has(known)) else { continue };
                     // The two may agree on another number than the disputed one, so the side's value has to be there.
-                    if !taken && finding.sides[at].values.iter().any(|value| text.contains(value.as_str())) {
+                    if !taken && sides[at].values.are_stated_by(&self.claims[other]) {
                         push(&mut finding.sides[at].statements, statements.clone());
-                        sides[at].push(other);
+                        sides[at].claims.push(other);
                     }
                 }
             }
@@ -221,13 +230,13 @@ impl Gathering<'_> {
     }
 
     /// The subject of a finding: that of its first claims, else a name, a heading, a title or words that they share.
-    fn subject(&self, sides: &[Vec<usize>]) -> String {
+    fn subject(&self, sides: &[Known]) -> String {
         let first: Vec<&Claim> =
-            sides.iter().filter_map(|side| side.first()).map(|&claim| &self.claims[claim]).collect();
+            sides.iter().filter_map(|side| side.claims.first()).map(|&claim| &self.claims[claim]).collect();
         let [one, other, ..] = first.as_slice() else { return String::new() };
         let both = [*one, *other];
         let source = |claim: &Claim| &self.folder.sources[claim.source()];
-        let named = both.map(|claim| claim.subject.clone()).into_iter().find(|subject| !subject.is_empty());
+        let named = both.map(|claim| claim.subject.clone()).into_iter().find(|subject| names_a_subject(subject));
         named
             .or_else(|| shared(one, other))
             .or_else(|| both.into_iter().find_map(heading))

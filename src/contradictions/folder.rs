@@ -1,12 +1,12 @@
 //! The documents of a folder as sentences, each with its position, its headings and its neighbours.
 
 use super::cut::{Cut, cut};
+use super::language::{Language, NO_STATEMENT, NOT_SUPPORTED};
 use super::options::{CALLS, Options};
-use super::words::Words;
 use crate::error::{MootError, Result};
 use crate::question::{self, Origin};
 use crate::retrieval::Exact;
-use crate::retrieval::corpus::{Corpus, Document, Marks, note_lines, skipped_lines};
+use crate::retrieval::corpus::{Corpus, Document, Marks, Noted, note_lines, skipped_lines};
 use crate::units::plural;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -14,9 +14,6 @@ use std::path::{Path, PathBuf};
 
 /// Most sentences that are read of one document; the rest is left out, with a note.
 pub const MOST_SENTENCES: usize = 1000;
-
-/// Least share of function words in an English document; below it, a note says that its language is another one.
-const ENGLISH: f64 = 0.2;
 
 /// A document, as a report names it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -82,6 +79,8 @@ pub struct Folder {
     /// Files that are copies of another.
     copies: usize,
     passages: usize,
+    /// Of each document.
+    languages: Vec<Language>,
     /// Only pairs with a changed document are compared.
     pub(super) only_changes: bool,
 }
@@ -100,9 +99,19 @@ impl Folder {
     /// one of these files are compared.
     ///
     /// # Errors
-    /// Paths that cannot be read; a folder without text; a single document.
+    /// Paths that cannot be read; [`Folder::check`].
     pub fn read(paths: &[String], changed: Option<&BTreeSet<PathBuf>>) -> Result<Self> {
-        Self::of_corpus(&Corpus::open(paths)?, paths, changed)
+        let folder = Self::unchecked(paths, changed)?;
+        folder.check(paths)?;
+        Ok(folder)
+    }
+
+    /// As [`Folder::read`], without [`Folder::check`]: the notes say why there are not enough documents.
+    ///
+    /// # Errors
+    /// Paths that cannot be read.
+    pub fn unchecked(paths: &[String], changed: Option<&BTreeSet<PathBuf>>) -> Result<Self> {
+        Self::of_files(&Corpus::open(paths)?, changed)
     }
 
     /// As [`Folder::read`], of a corpus that is open; errors name it by `paths`.
@@ -110,6 +119,12 @@ impl Folder {
     /// # Errors
     /// As [`Folder::read`].
     pub(crate) fn of_corpus(corpus: &Corpus, paths: &[String], changed: Option<&BTreeSet<PathBuf>>) -> Result<Self> {
+        let folder = Self::of_files(corpus, changed)?;
+        folder.check(paths)?;
+        Ok(folder)
+    }
+
+    fn of_files(corpus: &Corpus, changed: Option<&BTreeSet<PathBuf>>) -> Result<Self> {
         let mut folder = Self { only_changes: changed.is_some(), ..Self::default() };
         let mut exact = Exact::default();
         let mut documents = corpus.documents();
@@ -129,7 +144,6 @@ impl Folder {
         let skipped = skipped_lines(&skipped).into_iter().map(|line| format!("skipped {line}"));
         let noted = note_lines(&documents.notes()).into_iter().map(|line| format!("note {line}"));
         folder.notes.splice(0..0, skipped.chain(noted));
-        folder.check(paths)?;
         folder.finish();
         Ok(folder)
     }
@@ -157,6 +171,7 @@ impl Folder {
             }
             let pieces = cut(&document.text, &Marks::default());
             folder.sources.push(source);
+            folder.languages.push(Language::default());
             let name = document.name.clone();
             folder.take(&document.text, &pieces, |range| {
                 let characters = |byte: usize| document.text[..byte].chars().count() as u64;
@@ -166,23 +181,36 @@ impl Folder {
             });
             folder.note_unread(pieces.len());
         }
-        folder.check(&[])?;
         folder.finish();
+        folder.check(&[])?;
         Ok(folder)
     }
 
-    /// "20 documents, 214 sentences: at most 40 calls to read them and 5136 to label 856 pairs".
+    /// "20 documents, 214 sentences: at most 40 calls to read them and 5136 to label 856 pairs", or why nothing is compared.
     #[must_use]
     pub fn estimate(&self, options: &Options) -> String {
-        let pairs = (self.sentences() * options.pairs).min(self.documents() * options.of_document);
-        format!(
-            "{}, {}: at most {} to read them and {} to label {}",
-            plural(self.documents(), "document", "documents"),
-            plural(self.sentences(), "sentence", "sentences"),
-            plural(self.passages, "call", "calls"),
-            pairs * CALLS,
-            plural(pairs, "pair", "pairs"),
-        )
+        let labels = (self.sentences() * options.pairs).min(self.documents() * options.of_document);
+        let calls = || {
+            let (calls, pairs) = (plural(self.passages, "call", "calls"), plural(labels, "pair", "pairs"));
+            format!("at most {calls} to read them and {} to label {pairs}", labels * CALLS)
+        };
+        let work = self.uncompared().map_or_else(calls, str::to_owned);
+        let documents = plural(self.documents(), "document", "documents");
+        format!("{documents}, {}: {work}", plural(self.sentences(), "sentence", "sentences"))
+    }
+
+    /// Why no two documents are compared; `None` where some are.
+    pub(super) fn uncompared(&self) -> Option<&'static str> {
+        let read = || self.sources.iter().zip(&self.languages).filter(|(_, language)| language.is_read());
+        match read().count() {
+            0 | 1 if self.sources.len() == 1 => Some("nothing is compared: all files are one document"),
+            0 | 1 => Some("nothing is compared: fewer than two documents have statements"),
+            _ if self.sources.iter().all(|source| !source.changed) => Some("nothing is compared: no document changed"),
+            _ if read().all(|(source, _)| !source.changed) => {
+                Some("nothing is compared: no document with statements changed")
+            }
+            _ => None,
+        }
     }
 
     /// Number of documents.
@@ -232,6 +260,7 @@ impl Folder {
             changed: is_changed,
             ..Source::default()
         });
+        self.languages.push(Language::default());
         let mut all = 0;
         for page in pages {
             let pieces = cut(&page.text, page.marks());
@@ -246,6 +275,9 @@ impl Folder {
     /// Adds the sentences of the last document, divided into passages.
     fn take(&mut self, text: &str, pieces: &[Cut], mut origin: impl FnMut(&std::ops::Range<usize>) -> Origin) {
         let source = self.sources.len() - 1;
+        if let Some(language) = self.languages.last_mut() {
+            language.add_page(text);
+        }
         // The pages of a file are added one by one; the limit is that of the whole document.
         let before = self.sentences.iter().rev().take_while(|sentence| sentence.source == source).count();
         let room = MOST_SENTENCES.saturating_sub(before);
@@ -286,11 +318,16 @@ impl Folder {
         }
     }
 
-    fn check(&self, paths: &[String]) -> Result<()> {
+    /// Checks that there are statements, and two documents or more; errors name them by `paths`.
+    ///
+    /// # Errors
+    /// Documents without statements; a single document.
+    pub fn check(&self, paths: &[String]) -> Result<()> {
         let named = if paths.is_empty() { "documents".to_owned() } else { paths.join(", ") };
         if self.sentences.is_empty() {
-            let hint = "headings, questions and lines of fewer than 3 words state nothing";
-            return Err(MootError::Usage(format!("{named}: expected documents with statements, found none ({hint})")));
+            let is_unspaced = self.languages.iter().any(Language::is_unspaced);
+            let hint = if is_unspaced { NOT_SUPPORTED } else { NO_STATEMENT };
+            return Err(MootError::Usage(format!("{named}: expected documents with statements, found none: {hint}")));
         }
         // Copies of one document are a result, that nothing contradicts, and not a wrong input.
         if self.sources.len() == 1 && self.copies == 0 {
@@ -301,7 +338,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Adds the notes on copies and languages.
+    /// Adds the notes on copies, and on documents that are not read or in another language.
     fn finish(&mut self) {
         if self.copies > 0 {
             let copied = self.sources.iter().filter(|source| !source.copies.is_empty());
@@ -310,22 +347,15 @@ impl Folder {
             let copies = plural(self.copies, "file is a copy", "files are copies");
             self.notes.push(format!("{copies} of another and read once: of {}", named.join(", ")));
         }
-        let mut words: Vec<(f64, usize)> = vec![(0.0, 0); self.sources.len()];
         for sentence in &self.sentences {
-            let of = Words::of(&sentence.text);
-            let (known, all) = &mut words[sentence.source];
-            *known += of.english() * of.len() as f64;
-            *all += of.len();
+            self.languages[sentence.source].add_sentence(&sentence.text);
         }
-        let foreign = |&(_, &(known, all)): &(&Source, &(f64, usize))| all > 20 && known / (all as f64) < ENGLISH;
-        let other: Vec<&str> =
-            self.sources.iter().zip(&words).filter(foreign).map(|(source, _)| source.file.as_str()).collect();
-        if let [first, rest @ ..] = other.as_slice() {
-            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-            self.notes.push(format!(
-                "note {first}{more}: not English: numbers and dates are compared; negations and opposites may be missed"
-            ));
-        }
+        let noted =
+            self.sources.iter().zip(&self.languages).filter_map(|(source, language)| {
+                Some(Noted { path: PathBuf::from(&source.file), note: language.note()? })
+            });
+        let lines = note_lines(&noted.collect::<Vec<_>>());
+        self.notes.extend(lines.into_iter().map(|line| format!("note {line}")));
     }
 }
 

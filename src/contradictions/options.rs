@@ -1,5 +1,6 @@
 //! How documents are compared.
 
+use crate::error::{MootError, Result};
 use std::path::PathBuf;
 
 /// Most calls of a pair: a blank and a relation in each direction.
@@ -23,4 +24,28 @@ impl Default for Options {
     fn default() -> Self {
         Self { pairs: 4, of_document: 20, least: 0.5, cache: None }
     }
+}
+
+impl Options {
+    /// The default options with another `least`, if one is given.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] for a number that is not a probability.
+    pub fn of_least(least: Option<f64>) -> Result<Self> {
+        let options = Self::default();
+        let least = least.unwrap_or(options.least);
+        if is_probability(least) {
+            return Ok(Self { least, ..options });
+        }
+        Err(MootError::Usage(format!("least: expected {PROBABILITY}, found {least}")))
+    }
+}
+
+/// What messages say that a probability has to be.
+pub const PROBABILITY: &str = "a probability from 0 to 1";
+
+/// Whether `number` is a probability.
+#[must_use]
+pub fn is_probability(number: f64) -> bool {
+    (0.0..=1.0).contains(&number)
 }

@@ -24,7 +24,7 @@ pub struct Counts {
 }
 
 /// The contradictions of a folder.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// By subject; the subject of the most probable contradiction first.
     pub groups: Vec<Group>,
@@ -35,6 +35,9 @@ pub struct Report {
     /// Lines on what was not read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Pairs without a whole label: a call failed, or the judge's word cannot be read.
+    #[serde(skip)]
+    pub unlabelled: usize,
     /// Every labelled pair with the features that decided, one object each.
     #[serde(skip)]
     pub labelled: Vec<Value>,

@@ -24,6 +24,17 @@ use std::cell::Cell;
 /// Every prompt.
 pub const PROMPTS: &[File] = &[SUBJECTS_PROMPT, BLANK_PROMPT, RELATION_PROMPT];
 
+/// The report of a folder of which no two documents are compared, because nothing changed or there is one document; `None` for
+/// any other folder.
+#[must_use]
+pub fn without_pairs(folder: &Folder) -> Option<Report> {
+    let reason = folder.uncompared()?;
+    let (documents, sentences) = (folder.documents(), folder.sentences());
+    let notes = folder.notes.iter().cloned().chain([reason.to_owned()]).collect();
+    let counts = Counts { documents, sentences, ..Counts::default() };
+    Some(Report { documents: folder.sources.clone(), counts, notes, ..Report::default() })
+}
+
 /// Compares the documents of `folder` with each other.
 ///
 /// # Errors
@@ -37,6 +48,9 @@ pub fn find(
 ) -> Result<Report> {
     let (documents, sentences) = (folder.documents(), folder.sentences());
     follow.event(&Event::Documents { documents, sentences, passages: folder.passages() });
+    if let Some(report) = without_pairs(folder) {
+        return Ok(report);
+    }
     let cache = options.cache.as_deref();
     // Held to the end of the comparison: two writers would mix their lines.
     let lock = cache.map(journal::lock).transpose()?.flatten();
@@ -78,6 +92,7 @@ pub fn find(
         documents: folder.sources.clone(),
         counts: Counts { documents, sentences, claims: claims.len(), pairs: pairs.len(), calls, failed },
         notes: folder.notes.clone(),
+        unlabelled: said.iter().filter(|said| !said.as_ref().is_some_and(Said::is_whole)).count(),
         labelled: told(folder, &claims, &labelled, &judged, &said),
     })
 }

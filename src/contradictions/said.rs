@@ -12,3 +12,10 @@ pub(super) struct Said {
     /// For each statement, the probabilities that the other one contradicts it, supports it, or does neither.
     pub(super) relations: [[f64; 3]; 2],
 }
+
+impl Said {
+    /// Whether both relations were read; the options of a malformed reply are equally probable.
+    pub(super) fn is_whole(&self) -> bool {
+        self.relations.iter().all(|options| options.iter().any(|option| *option != options[0]))
+    }
+}

@@ -1,8 +1,8 @@
 //! The values by which two claims differ, and the words that they share.
 
 use super::claims::Claim;
-use super::quantities::{Numbers, parts};
-use super::words::{Words, is_stop};
+use super::quantities::{Numbers, is_number, is_unit, parts};
+use super::words::{Words, is_article, is_stop};
 use std::collections::BTreeSet;
 
 /// Replaces a value that is left out.
@@ -23,11 +23,11 @@ pub(super) fn blank(claim: &Claim, other: &Claim) -> Option<String> {
 /// The shortest run of words in `claim` that is a number or a date which `other` lacks; `None` if `other` has none to compare it
 /// with.
 pub(super) fn number<'a>(claim: &'a Claim, other: &Claim) -> Option<&'a str> {
-    let differs = !claim.numbers.differing(&other.numbers).is_empty();
-    if !differs && claim.numbers.loose(&other.numbers).is_none() {
+    let opposed = claim.numbers.opposed(&other.numbers);
+    if opposed.is_empty() && claim.numbers.loose(&other.numbers).is_none() {
         return None;
     }
-    let wanted = if differs { claim.numbers.opposed(&other.numbers) } else { claim.numbers.clone() };
+    let wanted = if opposed.is_empty() { claim.numbers.clone() } else { opposed };
     let words: Vec<&str> = claim.text.split_whitespace().collect();
     let windows = (1..=LONGEST.min(words.len())).flat_map(|length| words.windows(length));
     let found = windows.map(|window| trimmed(&claim.text, window));
@@ -70,7 +70,9 @@ pub(super) fn shared(claim: &Claim, other: &Claim) -> Option<String> {
         let names = Words::of(&format!("x {word}")).names;
         !names.is_empty() && names.iter().all(|name| other.names(name))
     };
-    let named = phrases(&words).filter(|phrase| phrase.iter().all(&known));
+    // A lone "Der" or "La" is no name.
+    let is_name = |phrase: &&[&str]| !phrase.iter().all(|word| is_article(&word.to_lowercase()));
+    let named = phrases(&words).filter(|phrase| phrase.iter().all(&known)).filter(is_name);
     let phrase = named.max_by_key(|phrase| phrase.len())?;
     Some(phrase.join(" ").trim_matches(|c: char| !c.is_alphanumeric()).to_owned()).filter(|name| !name.is_empty())
 }
@@ -82,13 +84,56 @@ fn phrases<'a>(words: &'a [&'a str]) -> impl Iterator<Item = &'a [&'a str]> {
     runs.filter(move |phrase| phrase.iter().all(&is_name))
 }
 
-/// The values of `claim` that differ from those of `other`, in words: numbers and dates, else names.
-pub(super) fn differing(claim: &Claim, other: &Claim) -> BTreeSet<String> {
-    let values: BTreeSet<String> = claim.numbers.differing(&other.numbers).into_iter().collect();
-    if !values.is_empty() {
-        return values;
+/// The values by which a claim differs from another one: numbers and dates, else names.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Values {
+    numbers: Numbers,
+    /// In lower case.
+    names: BTreeSet<String>,
+}
+
+impl Values {
+    /// Those of `claim`.
+    pub(super) fn of(claim: &Claim, other: &Claim) -> Self {
+        let numbers = claim.numbers.opposed(&other.numbers);
+        let differs = |name: &&String| numbers.is_empty() && !other.names(name);
+        let names = claim.words.names.iter().filter(differs).cloned().collect();
+        Self { numbers, names }
     }
-    claim.words.names.iter().filter(|name| !other.names(name)).cloned().collect()
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.numbers.is_empty() && self.names.is_empty()
+    }
+
+    /// Whether both have a value in common ("3 km" and "3000 metres"), or none has any.
+    pub(super) fn meet(&self, other: &Self) -> bool {
+        let empty = self.is_empty() && other.is_empty();
+        empty || self.numbers.meet(&other.numbers) || !self.names.is_disjoint(&other.names)
+    }
+
+    /// Whether `claim` states one of them.
+    pub(super) fn are_stated_by(&self, claim: &Claim) -> bool {
+        let text = claim.text.to_lowercase();
+        self.numbers.meet(&claim.numbers) || self.names.iter().any(|name| text.contains(name.as_str()))
+    }
+
+    /// In words, each once.
+    pub(super) fn texts(&self) -> BTreeSet<String> {
+        self.numbers.texts().map(str::to_owned).chain(self.names.iter().cloned()).collect()
+    }
+}
+
+/// Whether words of the reader name a subject: not an article alone, nor what is left of a quantity ("km long", "£4 per").
+pub(super) fn names_a_subject(text: &str) -> bool {
+    let parts = parts(text);
+    // A unit by its symbol, as written: "C library" begins with none.
+    let is_symbol = |part: &String| part.len() <= 2 && part.chars().all(char::is_lowercase) && is_unit(part);
+    let says = |part: &String| {
+        let lower = part.to_lowercase();
+        !is_stop(&lower) && !is_article(&lower) && !is_number(&lower)
+    };
+    !parts.first().is_some_and(is_symbol) && parts.iter().any(says)
 }
 
 /// `values` in the spelling and the order of `text`; adjoining words of a name are joined. A value that the text spells otherwise
@@ -127,16 +172,18 @@ fn position(value: &str, parts: &[String]) -> (usize, String) {
     found.unwrap_or_else(|| (parts.len(), value.to_owned()))
 }
 
-/// The longest run of words that both texts have, as the first writes it; neither end is a number or a word without content.
+/// The longest run of words that both texts have, as the first writes it; neither end is a number or a word without content, and
+/// it does not begin with the unit of a number.
 pub(super) fn shared_words(one: &str, other: &str) -> Option<String> {
     let (own, others) = (parts(one), parts(other));
     let lower = |parts: &[String]| -> Vec<String> { parts.iter().map(|part| part.to_lowercase()).collect() };
     let (words, known) = (lower(&own), lower(&others));
-    let says = |word: &str| !is_stop(word) && !word.contains(|c: char| c.is_ascii_digit());
+    let says = |word: &str| !is_stop(word) && !is_article(word) && !word.contains(|c: char| c.is_ascii_digit());
+    let measures = |at: usize| is_unit(&words[at]) && at.checked_sub(1).is_some_and(|before| is_number(&words[before]));
     let run = |(start, begin): (usize, usize)| {
         let same = words[start..].iter().zip(&known[begin..]).take_while(|(a, b)| a == b).count();
         let last = words[start..start + same].iter().rposition(|word| says(word))?;
-        says(&words[start]).then_some(start..start + last + 1)
+        (says(&words[start]) && !measures(start)).then_some(start..start + last + 1)
     };
     let starts = (0..words.len()).flat_map(|start| (0..known.len()).map(move |begin| (start, begin)));
     // The first of the longest ones.
@@ -146,8 +193,9 @@ pub(super) fn shared_words(one: &str, other: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{as_written, blank, shared_words};
+    use super::{Values, as_written, blank, names_a_subject, shared, shared_words};
     use crate::contradictions::claims::Claim;
+    use std::collections::BTreeSet;
 
     #[test]
     fn the_value_that_differs_is_left_out() {
@@ -188,5 +236,43 @@ mod tests {
         let (one, other) = ("Our old pump of the field is 12 feet deep.", "The old pump of the field is 30 feet deep.");
         assert_eq!(shared(one, other).as_deref(), Some("old pump of the field"));
         assert_eq!(shared("It was 12 feet.", "It was red."), None);
+        assert_eq!(shared("It is 3 km long.", "It is 5 km long.").as_deref(), Some("long"), "not the unit of a number");
+        assert_eq!(shared("Der Turm ist rot.", "Der Turm ist blau.").as_deref(), Some("Turm ist"));
+    }
+
+    #[test]
+    fn values_meet_in_any_unit() {
+        let of = |own: &str, other: &str| Values::of(&Claim::of_text(own), &Claim::of_text(other));
+        let five = "The pipe is 5 km long.";
+        assert!(of("The pipe is 3 km long.", five).meet(&of("The pipe is 3000 metres long.", five)));
+        assert!(!of(five, "The pipe is 3 km long.").meet(&of("The pipe is 3000 metres long.", five)));
+        let three = "A term is 36 months.";
+        assert!(of("A term is 24 months.", three).meet(&of("A term is 2 years.", three)));
+        let shut = "It shut on 9 June 1914.";
+        assert!(of("It shut on 3 May 1911.", shut).meet(&of("It shut in May 1911.", shut)));
+        let ada = "It was built by Ada.";
+        assert!(!of("It was built by Olive.", ada).meet(&of("It was built by Ruhl.", ada)));
+        assert!(of("It was 3 km long.", five).are_stated_by(&Claim::of_text("Its 3000 metres are paved.")));
+        assert!(!of("It was 3 km long.", five).are_stated_by(&Claim::of_text("Its 13 km are paved.")));
+    }
+
+    #[test]
+    fn a_word_without_content_behind_a_number_is_no_part_of_the_value() {
+        let texts = |own: &str, other: &str| Values::of(&Claim::of_text(own), &Claim::of_text(other)).texts();
+        assert_eq!(texts("A ticket is £4 per person.", "A ticket is £6."), BTreeSet::from(["£4".to_owned()]));
+        assert_eq!(texts("It has 12 in all.", "It has 15 in all."), BTreeSet::from(["12".to_owned()]));
+        assert_eq!(texts("It has 12 rooms.", "It has 15 rooms."), BTreeSet::from(["12 rooms".to_owned()]));
+    }
+
+    #[test]
+    fn articles_and_rests_of_quantities_name_no_subject() {
+        for subject in ["Der", "km long", "£4 per", "the", "12", "la"] {
+            assert!(!names_a_subject(subject), "{subject}");
+        }
+        for subject in ["Der Turm", "C library", "Day ticket", "1931 bridge", "The mill"] {
+            assert!(names_a_subject(subject), "{subject}");
+        }
+        let titled = Claim { about: BTreeSet::from(["der".to_owned()]), ..Claim::of_text("Sein Turm ist rot.") };
+        assert_eq!(shared(&Claim::of_text("Der alte Mast ist rot."), &titled), None);
     }
 }

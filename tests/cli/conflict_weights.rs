@@ -2,6 +2,7 @@
 
 use super::conflict::{conflict, on_the_tiny_model, refused, workspace};
 use super::program::{Workspace, moot, text};
+use crate::llm::server::{Server, reply};
 use moot::eval::record::reader::Record;
 use serde_json::Value;
 use std::fs;
@@ -105,5 +106,25 @@ fn the_exit_code_says_whether_claims_are_as_they_must_not_be() {
         let output = conflict(&workspace, &format!("{typed} --fail-on {on}"), None);
         assert_eq!(output.status.code(), Some(i32::from(fails)), "{on}: {}", text(&output.stderr));
         assert_eq!(output.stdout, all.stdout, "the page is printed all the same");
+        assert_eq!(text(&output.stderr).contains("--fail-on: 1 claim with"), fails, "{}", text(&output.stderr));
     }
+}
+
+/// A contradictor may be among the labels that are missing.
+#[test]
+fn a_text_with_missing_labels_does_not_pass() {
+    let workspace = workspace();
+    let server = Server::start(|_, _, stream| reply(stream, "I cannot say."));
+    let typed = ["conflict", "answer.txt", "--docs", "council.txt", "diary.md", "--claims", "whole", "--free-form"];
+    let conflict = |more: &[&str]| {
+        let mut command = moot([&typed[..], &["--model", &server.base], more].concat());
+        command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path("")).output().unwrap()
+    };
+    let without = conflict(&[]);
+    assert!(without.status.success(), "{}", text(&without.stderr));
+    assert!(text(&without.stdout).contains("2 malformed"), "{}", text(&without.stdout));
+    let output = conflict(&["--fail-on", "contradicted"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("error: 2 of 2 labels are missing (malformed or failed)"), "{said}");
 }

@@ -16,10 +16,14 @@ fn workspace() -> Workspace {
 }
 
 fn run(workspace: &Workspace, typed: &str) -> Output {
+    run_with(workspace, "tiny.gguf", typed)
+}
+
+fn run_with(workspace: &Workspace, model: &str, typed: &str) -> Output {
     let mut command = moot(["contradictions"]);
     command.args(typed.split(' ').filter(|word| !word.is_empty()));
     command.env("MOOT_CACHE", workspace.path("cache")).current_dir(workspace.path(""));
-    command.args(["--model", "tiny.gguf", "--offline", "--kv-memory", "64M", "--embedder", "none"]);
+    command.args(["--model", model, "--offline", "--kv-memory", "64M", "--embedder", "none"]);
     command.output().unwrap()
 }
 
@@ -27,6 +31,15 @@ fn printed(workspace: &Workspace, typed: &str) -> String {
     let output = run(workspace, typed);
     assert!(output.status.success(), "{typed}: {}", text(&output.stderr));
     text(&output.stdout)
+}
+
+/// The report is printed, and the last line is an error with exit code 2.
+fn refused_after(workspace: &Workspace, typed: &str, part: &str) {
+    let output = run(workspace, typed);
+    let said = text(&output.stderr);
+    let last = said.lines().last().unwrap();
+    assert!(last.starts_with("error: ") && last.contains(part), "{typed}: {said}");
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), false), "{said}");
 }
 
 fn refused(workspace: &Workspace, typed: &str, parts: &[&str]) {
@@ -63,8 +76,15 @@ fn the_exit_code_says_whether_a_contradiction_is_probable() {
     let workspace = workspace();
     let code = |typed: &str| run(&workspace, typed).status.code();
     assert_eq!(code("docs --least 0 --fail-above 0"), Some(1));
-    assert_eq!(code("docs --least 0 --fail-above 1"), Some(0));
+    // No option is among the likeliest tokens of this model, so a pair has no label.
+    refused_after(&workspace, "docs --least 0 --fail-above 1", "1 of 1 labels are missing");
     assert_eq!(code("docs --fail-above 2"), Some(2));
+    let said = text(&run(&workspace, "docs --least 0 --fail-above 0").stderr);
+    let last = said.lines().last().unwrap();
+    assert!(last.contains(" of 0.00 or more (--fail-above 0)"), "{said}");
+    // An error is not taken for a finding.
+    assert_eq!(run_with(&workspace, "no.gguf", "docs --fail-above 0.9").status.code(), Some(2));
+    assert_eq!(run_with(&workspace, "no.gguf", "docs").status.code(), Some(2));
     refused(&workspace, "missing --fail-above 0.3", &["--fail-above 0.3", "--least 0.5"]);
     refused(&workspace, "missing --least 0.9 --fail-above 0.8", &["--fail-above 0.8", "--least 0.9"]);
 }
@@ -87,6 +107,9 @@ fn only_changes_since_a_revision_or_a_date_are_compared() {
         let json: Value = serde_json::from_str(&printed(&workspace, typed)).unwrap();
         json["counts"]["pairs"].clone()
     };
+    let unchanged = run_with(&workspace, "no.gguf", "docs --since HEAD --fail-above 0.9");
+    let said = text(&unchanged.stderr);
+    assert!(unchanged.status.success() && said.contains("nothing is compared: no document changed"), "{said}");
     assert_eq!(pairs("docs --least 0 --since HEAD --json"), 0);
     fs::write(workspace.path("docs/new.txt"), "The bridge at Orm opened in 1950, in the rain.\n").unwrap();
     assert_eq!(
@@ -125,6 +148,12 @@ fn what_cannot_be_compared_is_refused_in_one_line() {
     refused(&workspace, "empty", &["empty"]);
     refused(&workspace, "missing", &["missing"]);
     refused(&workspace, "docs/guide.md", &["one document", "expected at least 2 documents"]);
+    fs::create_dir(workspace.path("one")).unwrap();
+    fs::copy(workspace.path("docs/guide.md"), workspace.path("one/a.md")).unwrap();
+    fs::write(workspace.path("one/b.md"), [0, 159, 146, 150, 0, 1]).unwrap();
+    refused(&workspace, "one", &["one document", "expected at least 2 documents"]);
+    let said = text(&run(&workspace, "one").stderr);
+    assert!(said.lines().next().unwrap().starts_with("skipped one/b.md"), "the reason comes before the error: {said}");
     refused(&workspace, "docs -o out.pdf", &["out.pdf", ".html, .md or .json"]);
     refused(&workspace, "docs/guide.md docs/diary.txt -o docs/diary.txt", &["docs/diary.txt"]);
 }

@@ -15,6 +15,7 @@ use crate::error::{MootError, Result};
 use crate::files::outputs;
 use crate::protocol::ctx::Observer;
 use crate::transcript::CallRecord;
+use crate::units::plural;
 use crate::workspace::{ConflictInput, Plan, Workspace};
 use indicatif::ProgressBar;
 use printed::print;
@@ -65,14 +66,30 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     passed(&args.fail_on, &assessment)
 }
 
-/// Fails if the claims are as `--fail-on` forbids.
+/// Fails if the claims are as `--fail-on` forbids, or if missing labels leave that open.
 fn passed(on: &[FailOn], assessment: &Assessment) -> Result<()> {
     let scores = &assessment.scores;
-    let fails = on.iter().any(|on| match on {
-        FailOn::Contradicted => scores.contradicted + scores.conflicting > 0,
-        FailOn::Unsupported => scores.contradicted + scores.neither > 0,
-    });
-    if fails { Err(MootError::Differ) } else { Ok(()) }
+    let contradicted = scores.contradicted + scores.conflicting;
+    let unsupported = scores.contradicted + scores.neither;
+    let kinds = [
+        (FailOn::Contradicted, contradicted, "with a contradictor"),
+        (FailOn::Unsupported, unsupported, "without a supporter"),
+    ];
+    let found: Vec<String> = kinds
+        .into_iter()
+        .filter(|(kind, count, _)| on.contains(kind) && *count > 0)
+        .map(|(_, count, what)| format!("{} {what}", plural(count, "claim", "claims")))
+        .collect();
+    if !found.is_empty() {
+        tell(&format!("--fail-on: {}", found.join(", ")));
+        return Err(MootError::Differ);
+    }
+    // A supporter is enough for a claim to be supported; a contradictor may be among the labels that are missing.
+    let missing = scores.malformed + scores.failed;
+    if on.contains(&FailOn::Contradicted) && missing > 0 {
+        return Err(MootError::Unlabelled { missing, labels: scores.labels });
+    }
+    Ok(())
 }
 
 /// Counts calls on a terminal while they are made.

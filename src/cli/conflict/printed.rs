@@ -6,7 +6,6 @@ use crate::cli::claims;
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
-use crate::escape;
 use crate::eval::record::Header;
 use crate::methods::conflict_score::ROW;
 use crate::protocol::labelling::settings;
@@ -46,11 +45,7 @@ pub(super) fn print(form: Form, neither: Counted, record: &QuestionRecord, heade
             let _ = output::write(html::page(&assessment).as_bytes())?;
             return Ok(assessment);
         }
-        Form::Json => {
-            let json = serde_json::to_string_pretty(&assessment);
-            let json = json.map_err(|e| MootError::Usage(format!("the assessment cannot be JSON: {e} (bug)")))?;
-            escape::json(&json) + "\n"
-        }
+        Form::Json => output::pretty_json(&assessment)?,
     };
     output::print(&text)?;
     Ok(assessment)

@@ -2,7 +2,7 @@
 
 use crate::cli::args::form::Form;
 use crate::cli::args::{model, values};
-use crate::contradictions::Options;
+use crate::contradictions::{Options, PROBABILITY, is_probability};
 use crate::error::{MootError, Result};
 use crate::files::outputs::InputPath;
 use crate::workspace::{EmbedderOptions, MethodOptions, PlanOptions, contradictions_cache};
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Only contradictions of documents that changed since: a git revision, or a date as 2024-05-31
     #[arg(long, value_name = "REF|DATE")]
     pub since: Option<String>,
-    /// Exit with 1 if a contradiction has this probability or a higher one
+    /// Exit with 1 if a contradiction has this probability or a higher one; an error exits with 2
     #[arg(long, value_name = "P", value_parser = probability, allow_negative_numbers = true)]
     pub fail_above: Option<f64>,
     /// Least probability of a contradiction that is shown
@@ -73,8 +73,8 @@ pub(crate) struct Args {
 }
 
 fn probability(typed: &str) -> std::result::Result<f64, String> {
-    let number = typed.parse::<f64>().ok().filter(|number| (0.0..=1.0).contains(number));
-    number.ok_or_else(|| "expected a probability from 0 to 1".to_owned())
+    let number = typed.parse().ok().filter(|&number| is_probability(number));
+    number.ok_or_else(|| format!("expected {PROBABILITY}"))
 }
 
 impl Args {

@@ -8,7 +8,8 @@ mod units;
 use crate::dates::Date;
 use units::Dimension;
 
-pub(super) use parts::parts;
+pub(super) use parts::{is_number, parts};
+pub(super) use units::is_unit;
 
 /// A number with what it counts or measures.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,10 +113,21 @@ impl Numbers {
         Self { quantities, dates: self.dates.iter().filter(opposed).cloned().collect() }
     }
 
-    /// The texts of the values that [`Numbers::opposed`] gives.
-    pub(super) fn differing(&self, other: &Self) -> Vec<String> {
-        let Self { quantities, dates } = self.opposed(other);
-        quantities.into_iter().map(|quantity| quantity.text).chain(dates.into_iter().map(|(_, text)| text)).collect()
+    /// Whether both have a value in common, in any unit; a date may be given in part.
+    pub(super) fn meet(&self, other: &Self) -> bool {
+        let date = || self.dates.iter().any(|(one, _)| other.dates.iter().any(|(two, _)| compatible(one, two)));
+        self.quantities.iter().any(|one| one.is_among(&other.quantities)) || date()
+    }
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.quantities.is_empty() && self.dates.is_empty()
+    }
+
+    /// Its values as they are read.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        let dates = self.dates.iter().map(|(_, text)| text.as_str());
+        self.quantities.iter().map(|quantity| quantity.text.as_str()).chain(dates)
     }
 
     /// The text of the first count of `self` above 1, if both have counts and share no value. Both may count the same thing by

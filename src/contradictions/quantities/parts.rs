@@ -19,6 +19,12 @@ pub(super) fn words(text: &str) -> Vec<String> {
     in_digits(&lower, LoneOne::Never)
 }
 
+/// Whether a word has a digit or is the word of a number.
+pub(in crate::contradictions) fn is_number(word: &str) -> bool {
+    let lower = word.to_lowercase();
+    in_digits(&[lower.as_str()], LoneOne::Never).iter().any(|word| word.contains(|c: char| c.is_ascii_digit()))
+}
+
 /// "twenty-one" and "three-year" as two words, "10-12" as two numbers; a date "1952-06-14" stays whole.
 fn hyphenated(word: &str) -> Vec<String> {
     let parts: Vec<&str> = word.split('-').filter(|part| !part.is_empty()).collect();

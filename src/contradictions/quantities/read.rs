@@ -4,7 +4,7 @@ use super::clock::clock;
 use super::parts::words;
 use super::units::{Dimension, unit, unit_at};
 use super::{Numbers, Quantity};
-use crate::contradictions::words::stem;
+use crate::contradictions::words::{is_stop, stem};
 use crate::dates::{self, Date};
 
 /// Words that hedge a number.
@@ -114,8 +114,10 @@ fn quantity_at(words: &[String], at: usize) -> Option<(Quantity, usize)> {
         }
         _ => (counted(words, at + used, ordinal), 1.0, 0.0),
     };
-    // With the word behind a bare number, which mostly names what is counted.
-    let text = words[at..(at + used.max(2)).min(words.len())].join(" ");
+    // With the word behind a bare number, which mostly names what is counted; one without content ("per", "in") does not.
+    let is_bare = used == 1 && matches!(dimension, Dimension::Count(_) | Dimension::Order(_));
+    let named = is_bare && words.get(at + 1).is_some_and(|next| !is_stop(next));
+    let text = words[at..at + used + usize::from(named)].join(" ");
     Some((Quantity { value: value * factor + offset, dimension, text, rough }, used))
 }
 

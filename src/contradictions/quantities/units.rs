@@ -150,3 +150,8 @@ pub(super) fn unit(word: &str) -> Option<Unit> {
     let (_, name, dimension, factor, offset) = UNITS.iter().find(|row| row.0.iter().any(&is))?;
     Some((dimension(name), *factor, *offset))
 }
+
+/// Whether a word, in lower case, is a unit.
+pub(in crate::contradictions) fn is_unit(word: &str) -> bool {
+    unit(word).is_some()
+}

@@ -12,6 +12,13 @@ pub(super) const STOP: &[&str] = &[
     "down", "again", "once", "per", "via", "s", "t", "d", "ll", "re", "ve", "m", "one", "now",
 ];
 
+/// Articles of languages that are read without being supported.
+#[rustfmt::skip]
+pub(super) const ARTICLES: &[&str] = &[
+    "das", "de", "dem", "den", "der", "des", "die", "du", "een", "ein", "eine", "einem", "einen", "einer", "el", "gli", "het", "il",
+    "la", "las", "le", "les", "lo", "los", "os", "um", "uma", "un", "una", "une",
+];
+
 /// Negations.
 #[rustfmt::skip]
 pub(super) const NEGATIONS: &[&str] = &[

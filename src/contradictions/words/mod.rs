@@ -3,8 +3,8 @@
 mod lists;
 
 use lists::{
-    CHANGES, CORRECTIONS, FORBIDS, NEGATIONS, OPPOSING, OPPOSITES, PAST, PERMITS, PLANS, POINTING, PRESENT, REPORTS,
-    SCOPES, STOP, VERBS,
+    ARTICLES, CHANGES, CORRECTIONS, FORBIDS, NEGATIONS, OPPOSING, OPPOSITES, PAST, PERMITS, PLANS, POINTING, PRESENT,
+    REPORTS, SCOPES, STOP, VERBS,
 };
 use std::collections::BTreeSet;
 use unicode_segmentation::UnicodeSegmentation;
@@ -171,6 +171,11 @@ impl Words {
 /// Whether a word, in lower case, has no content.
 pub(super) fn is_stop(word: &str) -> bool {
     STOP.contains(&word)
+}
+
+/// Whether a word, in lower case, is an article or its like, in English or a neighbouring language.
+pub(super) fn is_article(word: &str) -> bool {
+    ARTICLES.contains(&word) || matches!(word, "a" | "an" | "the")
 }
 
 fn possessed(word: &str) -> &str {
