@@ -33,7 +33,7 @@ SLOPE_RIDGE = 0.0036  # as much, for `judged` and `steering`, whose deviations a
 
 def words(text):
     text = re.sub(r"[-–—/_]", " ", unicodedata.normalize("NFC", text).lower())
-    text = "".join(c if c.isalnum() or c.isspace() else "" for c in text)
+    text = "".join(c for c in text if c.isalnum() or c.isspace() or unicodedata.category(c) == "Sc")
     return [word for word in text.split() if word not in ("a", "an", "the")]
 
 

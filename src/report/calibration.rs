@@ -22,11 +22,12 @@ pub(super) fn figure(part: &Part) -> Result<Option<Value>> {
     let series: Vec<Series> = bins.iter().enumerate().map(|(index, bins)| line(index, bins)).collect();
     let errors = bins.iter().enumerate().filter_map(|(index, bins)| {
         let name = crate::escape::line(&part.compared.records[index].name);
-        Some(format!("{name}: {:.3}", error(bins)?))
+        Some(format!("{name}: {:.3} ({:.3})", error(bins)?, chance(bins)))
     });
     let about = format!(
         "Answers and rejected answers by their estimated probability, and the share of them that is right: on the diagonal, \
-         probabilities are what they say. Expected calibration error, ten bins: {}.",
+         probabilities are what they say. Expected calibration error, ten bins (in brackets what chance alone gives \
+         probabilities that are what they say): {}.",
         errors.collect::<Vec<_>>().join("; ")
     );
     let x = "estimated probability, %";
@@ -66,4 +67,12 @@ fn error(bins: &[Vec<(f64, f64)>; BINS]) -> Option<f64> {
     let distance =
         |values: &Vec<(f64, f64)>| values.iter().map(|(probability, right)| probability - right).sum::<f64>().abs();
     (count > 0).then(|| bins.iter().map(distance).sum::<f64>() / count as f64)
+}
+
+/// The expected value of [`error`] if each answer is right with its probability. The sum of a bin is then near normal with
+/// the variance `sum p (1 - p)`, and the mean of its absolute value is `sqrt(2 / pi)` standard deviations.
+fn chance(bins: &[Vec<(f64, f64)>; BINS]) -> f64 {
+    let count = bins.iter().map(Vec::len).sum::<usize>();
+    let deviation = |values: &Vec<(f64, f64)>| values.iter().map(|(p, _)| p * (1.0 - p)).sum::<f64>().sqrt();
+    std::f64::consts::FRAC_2_PI.sqrt() * bins.iter().map(deviation).sum::<f64>() / count as f64
 }

@@ -173,7 +173,7 @@ fn by_level(index: usize, record: &Record, level: GroupOf, metric: &str) -> Seri
 fn misinformation(record: &QuestionRecord) -> Option<usize> {
     let labels: Vec<&str> =
         record.question.documents.iter().filter_map(|d| Some(d.label.as_ref()?.kind.as_str())).collect();
-    // Other labels, as "supporting", say nothing of misinformation: 0 would be made up.
+    // Other labels, as "supporting", do not count misinformation: no value, rather than 0.
     let known = labels.iter().any(|kind| ["correct", "misinfo", "noise"].contains(kind));
     known.then(|| labels.iter().filter(|&&kind| kind == "misinfo").count())
 }

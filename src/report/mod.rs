@@ -20,6 +20,7 @@ pub use part::Options;
 
 use crate::error::{MootError, Result};
 use crate::eval::compare;
+use crate::eval::pairs;
 use crate::eval::record::reader::{Ledger, Record};
 use part::Part;
 
@@ -55,7 +56,7 @@ fn groups(inputs: Vec<Input>, across: bool) -> Vec<Vec<Input>> {
     let key = |record: &Record| match (&record.header.dataset, record.questions.first()) {
         _ if across => String::new(),
         (Some(dataset), _) => dataset.sha256.clone(),
-        (None, Some(first)) => format!("{:?}", compare::content(&first.question)),
+        (None, Some(first)) => format!("{:?}", pairs::content(&first.question)),
         (None, None) => "no question".into(),
     };
     let mut groups: Vec<(String, Vec<Input>)> = Vec::new();

@@ -6,7 +6,7 @@ use moot::cli::debate::show;
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::protocol::ctx::Tools;
-use moot::question::{Conclusion, ConflictKind, Document, Question};
+use moot::question::{Conclusion, ConflictKind, Document, Label, Question};
 use moot::transcript::QuestionRecord;
 
 const YEARS: [&str; 4] =
@@ -62,8 +62,62 @@ fn values_are_examined_in_their_documents_and_weighed() {
 #[test]
 fn documents_that_agree_are_not_examined() {
     let record = of(&[], &[YEARS[0], YEARS[2], "Soup."], &honest());
+    let printed = String::from_utf8(show(Vec::new(), &record, 100).unwrap()).unwrap();
+    assert!(printed.contains("after 1 round: the documents agree"), "{printed}");
     let conclusion = record.conclusion.unwrap();
     assert_eq!((record.calls.len(), concluded(&conclusion), conclusion.converged), (3, vec!["1931"], true));
+}
+
+/// Every document is for or against each value, and a value that is not concluded is listed once, whatever its texts.
+#[test]
+fn a_value_of_several_texts_is_listed_once() {
+    let texts = ["Born in 1931.", "Born in May 1968.", "Born in 1968.", "Soup."];
+    let reads = Scripted::new(|call| match call.role.as_str() {
+        "reader" => {
+            let document = prompt(call).rsplit_once("Document: ").unwrap().1;
+            let answer = document
+                .lines()
+                .next()
+                .unwrap()
+                .strip_prefix("Born in ")
+                .map_or("unknown", |year| &year[..year.len() - 1]);
+            format!("About: Mira Tolland\nAnswer: {answer}")
+        }
+        "screener" => "A".into(),
+        _ => if prompt(call).contains("Proposed answer: 1931") { "yes" } else { "no" }.into(),
+    });
+    let conclusion = of(&[("threshold", "1")], &texts, &reads).conclusion.unwrap();
+    let told: Vec<(&str, &[usize], &[usize])> = conclusion
+        .answers
+        .iter()
+        .chain(&conclusion.rejected)
+        .map(|answer| (answer.text.as_str(), &answer.supporters[..], &answer.opponents[..]))
+        .collect();
+    assert_eq!(told, [("1931", &[0][..], &[1, 2][..]), ("May 1968", &[1, 2][..], &[0][..])]);
+}
+
+/// What a dataset knows of its documents decides nothing: their labels, notes on their files, and their order.
+#[test]
+fn labels_notes_and_order_of_documents_change_no_probability() {
+    let probabilities = |order: &[usize], labelled: bool| {
+        let documents = order.iter().map(|&index| Document {
+            text: YEARS[index].into(),
+            label: labelled.then(|| Label { kind: "misinfo".into(), answer: "1931".into() }),
+            notes: if labelled { vec!["the context has been modified".into()] } else { Vec::new() },
+            ..Document::default()
+        });
+        let asked = Question { documents: documents.collect(), ..question(&YEARS) };
+        let llm = honest();
+        let conclusion = held("moot", &[], &asked, Tools::new(&llm)).conclusion.unwrap();
+        let all = conclusion.answers.into_iter().chain(conclusion.rejected);
+        all.map(|answer| (answer.text, answer.estimate.unwrap().probability)).collect::<Vec<_>>()
+    };
+    let plain = probabilities(&[0, 1, 2, 3], false);
+    assert_eq!(plain.len(), 2);
+    assert_eq!(probabilities(&[0, 1, 2, 3], true), plain);
+    for order in [[3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1]] {
+        assert_eq!(probabilities(&order, false), plain, "{order:?}");
+    }
 }
 
 #[test]
@@ -121,7 +175,9 @@ fn threshold_and_floor_decide_what_is_concluded() {
 
 #[test]
 fn malformed_and_unheld_replies_give_no_value() {
-    let conclusion = of(&[], &YEARS, &Scripted::new(|_| "no line".into())).conclusion.unwrap();
+    let record = of(&[], &YEARS, &Scripted::new(|_| "no line".into()));
+    assert_eq!(record.calls.len(), YEARS.len(), "nothing is examined");
+    let conclusion = record.conclusion.unwrap();
     assert!(conclusion.malformed && conclusion.answers.is_empty());
     let elsewhere = Scripted::new(|_| "About: Mira\nAnswer: 1877".into());
     let conclusion = of(&[], &YEARS, &elsewhere).conclusion.unwrap();

@@ -172,8 +172,8 @@ fn probabilities_are_drawn_beside_the_share_of_right_answers() {
     let questions = vec![estimated("1", &[("yes", 0.93), ("no", 0.31)]), estimated("2", &[("yes", 0.38), ("no", 1.0)])];
     let page = written(vec![input("a.jsonl", header(), questions)]);
     assert_eq!(first(&rows(&page, "Calibration", "")), [("35", "0.500"), ("95", "0.500")]);
-    // |0.31 + 0.38 - 1| / 4 + |0.93 + 1 - 1| / 4
-    assert!(page.contains("Expected calibration error, ten bins: ") && page.contains(": 0.310."), "{page}");
+    // |0.31 + 0.38 - 1| / 4 + |0.93 + 1 - 1| / 4; sqrt(2 / pi) (sqrt(0.31 0.69 + 0.38 0.62) + sqrt(0.93 0.07)) / 4
+    assert!(page.contains("Expected calibration error, ten bins (") && page.contains(": 0.310 (0.185)."), "{page}");
     assert!(!written(vec![simple("echo", &["yes", "no"])]).contains("<h3>Calibration</h3>"));
     let mut chosen = estimated("3", &[("B", 0.95)]);
     chosen.question.options = ["no", "yes"].map(str::to_owned).to_vec();

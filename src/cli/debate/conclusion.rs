@@ -195,6 +195,7 @@ fn numbers(voices: &[Voice]) -> String {
 /// The number of rounds, and whether the debate converged.
 fn rounds(conclusion: &Conclusion) -> String {
     match (conclusion.rounds, conclusion.converged) {
+        (1, true) => "after 1 round: the documents agree".to_owned(),
         (rounds, true) => format!("after {rounds} rounds: every agent kept its answer"),
         (rounds, false) if rounds > 1 => format!("after {rounds} rounds"),
         _ => String::new(),

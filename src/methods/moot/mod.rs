@@ -12,7 +12,7 @@ mod restated;
 mod screen;
 mod values;
 
-use crate::answers::vote;
+use crate::answers::equality;
 use crate::error::Result;
 use crate::generation::Logprobs;
 use crate::prompt_file;
@@ -48,9 +48,9 @@ pub(crate) static ROW: Row = Row {
 1. A reader reads each document alone, and says what it is about and what it gives as the answer, or unknown. Words of the
    question are cut from the answer's ends. Malformed replies give none, nor words that the document lacks.
 2. Equal answers are one value, and so are two of which one contains the other; the longest is its text. Copies are one vote.
-3. Unless all votes are for one value, and several, an examiner says of each value and each document that gives it whether the
-   document states that the value is the answer: the probability of yes beside no, above the model's level in four probes. A
-   screener says of each document that gives a value whether it describes a subject or says what an answer should be.
+3. Skipped if two or more votes agree on the only value. Otherwise an examiner says of each document that gives a value
+   whether it states that the value is the answer: the probability of yes beside no, above the model's level in four
+   probes. A screener says whether each of these documents describes a subject or says what an answer should be.
 4. A judge says which of two documents with different values should be believed, in both orders, if one has a date.
 5. A logistic model gives each value a probability: votes, the surest examination, the lowest mean preference against another
    value, mentions elsewhere, how sure the readers were, near copies that give another value, how much its documents steer.
@@ -99,7 +99,8 @@ impl Method for Moot {
             replies.iter().map(|call| restated::without_question(call.answer()?, &question.text)).collect();
         let values = values::of(&replies, &given, &units, MOST_VALUES);
         let agreed = matches!(values.as_slice(), [only] if only.votes > 1);
-        let examined = if agreed { Vec::new() } else { examine::all(question, &values, &units, ctx)? };
+        let examined =
+            if agreed || values.is_empty() { Vec::new() } else { examine::all(question, &values, &units, ctx)? };
         let resemble = fold::resemblance(&texts);
         let features = features::of(question, &values, &examined, &resemble);
         let mut probable: Vec<usize> = (0..values.len()).collect();
@@ -124,7 +125,8 @@ impl Method for Moot {
                 Some(conflict::between(question, value, other, features.is_less_believed(), &resemble))
             })
             .collect();
-        Ok(conclusion(&weighed, &conflicts, concluded, (&replies, &given), rounds))
+        let stated = conclusion(&weighed, &conflicts, concluded, (&replies, &given));
+        Ok(Conclusion { rounds, converged: agreed, ..stated })
     }
 }
 
@@ -137,36 +139,43 @@ fn reader(question: &Question, number: usize) -> Ask {
         .logprobs(Logprobs::default())
 }
 
-/// The first `concluded` values as answers, the others as rejected ones.
+/// The first `concluded` values as answers, the others as rejected ones, and after them what too many values left out.
 fn conclusion(
     weighed: &[(&Value, Features, f64)],
     conflicts: &[Option<Conflict>],
     concluded: usize,
     (replies, given): (&[CallRecord], &[Option<String>]),
-    rounds: usize,
 ) -> Conclusion {
-    let texts: Vec<String> = weighed[..concluded].iter().map(|(value, ..)| value.text.clone()).collect();
-    let stances: Vec<Option<&str>> = given.iter().map(Option::as_deref).collect();
-    let (answers, rejected) = vote::by_stance(&texts, &stances);
-    let with = |answer: Answer| {
-        let found = weighed.iter().zip(conflicts).find(|((value, ..), _)| value.holds(&answer.text));
-        let estimate = found.map(|((value, features, probability), conflict)| Estimate {
+    let answered = || (0..given.len()).filter(|&number| given[number].is_some());
+    let answer = |text: &str, supporters: Vec<usize>| Answer {
+        opponents: answered().filter(|number| !supporters.contains(number)).collect(),
+        supporters,
+        ..Answer::new(text)
+    };
+    let of_value = |((value, features, probability), conflict): (&(&Value, Features, f64), &Option<Conflict>)| {
+        let estimate = Estimate {
             probability: *probability,
             about: value.about.clone(),
             features: features.named().into_iter().map(|(name, x)| (name.to_owned(), x)).collect(),
             conflict: conflict.clone(),
-        });
-        Answer { estimate, ..answer }
+        };
+        Answer { estimate: Some(estimate), ..answer(&value.text, value.documents.clone()) }
     };
+    let mut answers: Vec<Answer> = weighed.iter().zip(conflicts).map(of_value).collect();
+    let mut rejected = answers.split_off(concluded);
+    let is_weighed = |number: &usize| weighed.iter().any(|(value, ..)| value.documents.contains(number));
+    let left: Vec<usize> = answered().filter(|number| !is_weighed(number)).collect();
+    let text = |number: usize| given[number].as_deref().unwrap_or_default();
+    rejected.extend(equality::distinct(left.iter().map(|&number| text(number))).iter().map(|other| {
+        answer(other, left.iter().copied().filter(|&number| equality::like(other, text(number))).collect())
+    }));
     let lines: Vec<String> =
         weighed.iter().map(|(value, features, probability)| features.line(value, *probability)).collect();
     Conclusion {
-        answers: answers.into_iter().map(with).collect(),
-        rejected: rejected.into_iter().map(with).collect(),
+        answers,
+        rejected,
         explanation: lines.join("\n"),
         malformed: replies.iter().all(|call| call.parsed == Parsed::Malformed),
-        rounds,
-        converged: rounds == 1,
         calls: replies.iter().map(|call| call.number).collect(),
         ..Conclusion::default()
     }

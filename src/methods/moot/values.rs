@@ -23,13 +23,6 @@ pub(super) struct Value {
     pub(super) sureness: f64,
 }
 
-impl Value {
-    /// A reader gave this text for it.
-    pub(super) fn holds(&self, text: &str) -> bool {
-        self.texts.iter().any(|known| Level::Assessed.equal(known, text)) || equality::agree(&self.text, text)
-    }
-}
-
 /// The values that `replies` of readers give, those with most votes first, at most `most`. `given` has the answer of each reply,
 /// and `units` groups documents that are copies of each other.
 pub(super) fn of(replies: &[CallRecord], given: &[Option<String>], units: &[Vec<usize>], most: usize) -> Vec<Value> {

@@ -50,7 +50,8 @@ function conclusion(view) {
   const found = run.conclusion;
   if (run.error) return el("section", { class: "verdict", "aria-label": "Conclusion" }, el("p", { class: "notice" }, "No conclusion: ", el("span", { dir: "auto" }, run.error)));
   if (!found) return null;
-  const rounds = found.converged ? `ended after ${plural(found.rounds, "round")}: every agent kept its answer` : plural(found.rounds || 0, "round");
+  const unanimous = found.rounds === 1 ? "the documents agree" : "every agent kept its answer";
+  const rounds = found.converged ? `ended after ${plural(found.rounds, "round")}: ${unanimous}` : plural(found.rounds || 0, "round");
   const numbers = Object.entries(run.metrics || {}).map(([name, number]) => el("span", {}, `${name} ${number}`));
   const bare = !found.malformed && !found.answers && !found.rejected && found.why === undefined && run.claims;
   return el("section", { class: bare ? "verdict bare" : "verdict", "aria-label": "Conclusion" },
