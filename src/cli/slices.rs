@@ -1,11 +1,12 @@
 //! `moot lab slices`: datasets of controlled conflicts, built from labelled documents.
 
 use crate::cli::args::values;
-use crate::cli::terminal::output;
+use crate::cli::terminal::{output, tell};
 use crate::error::{MootError, Result};
 use crate::escape::line as printable;
-use crate::eval::datasets::{self, Dataset, Options};
-use crate::eval::slices::{KINDS, Kind, Slices, binary, line};
+use crate::eval::datasets::{self, BEST_INCORRECT, Dataset, Options};
+use crate::eval::slices::binary::{self, NO_DOCUMENTS};
+use crate::eval::slices::{KINDS, Kind, Slices, line};
 use crate::files::outputs::{refuse_existing, write_new};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -29,7 +30,7 @@ pub(crate) struct Args {
     /// Datasets with labelled documents; of several, each is a slice of the items by the name of its form
     #[arg(value_name = "DATASET", required = true, num_args = 1..)]
     pub dataset: Vec<PathBuf>,
-    /// Documents for questions that have none: a dataset with the same questions
+    /// Documents for questions that have none: a dataset with the same questions. Those that it does not have are left out
     #[arg(long, value_name = "DATASET")]
     pub documents: Option<PathBuf>,
     /// The kind of slices.
@@ -96,6 +97,15 @@ fn build(args: &Args, kind: &Kind, options: &Options, others: Option<&Dataset>) 
     let mut count = 0;
     for path in &args.dataset {
         let mut dataset = datasets::load_with(path, options)?;
+        count += dataset.questions.len();
+        if kind.name == "binary"
+            && dataset.format == "truthfulqa"
+            && !datasets::has_field(path, options, BEST_INCORRECT)?
+        {
+            let path = printable(&path.display().to_string());
+            let why = "the first incorrect answer is the other option (the file of January 2025 has the best one)";
+            tell(&format!("note: {path} has no field {BEST_INCORRECT:?}: {why}"));
+        }
         if let Some(others) = others {
             let with = binary::with_documents(&mut dataset.questions, &others.questions);
             if with == 0 {
@@ -103,8 +113,12 @@ fn build(args: &Args, kind: &Kind, options: &Options, others: Option<&Dataset>) 
                 let expected = format!("documents of a question of {}", printable(&dataset.identity.name));
                 return Err(MootError::Input { path, line: None, expected, found: "none of its questions".into() });
             }
+            let without = dataset.questions.len() - with;
+            dataset.questions.retain(|question| !question.documents.is_empty());
+            if without > 0 {
+                *all.left_out.entry(NO_DOCUMENTS).or_default() += without;
+            }
         }
-        count += dataset.questions.len();
         // Two files of one form are two parts.
         let part = part(&all, dataset.format);
         all.append(kind.build(&part, &dataset.questions, args.seed));

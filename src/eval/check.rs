@@ -84,7 +84,7 @@ const FAULTS: &[Fault] = &[
     Fault { what: "no right answer is known: not scored", has: |q| q.gold.is_none() && q.claims.is_empty() },
     Fault {
         what: "documents contradict each other and no wrong answer is known: a reply with both answers is right",
-        has: |q| q.slices.iter().any(|slice| slice == "inconsistent") && wrong(q).next().is_none(),
+        has: lacks_wrong_answer,
     },
 ];
 
@@ -110,12 +110,25 @@ impl Check {
     }
 }
 
-/// A line on the questions that list a right answer among the wrong ones; `None` where there are none.
+/// Lines on questions whose scores mislead: a right answer is also a wrong one, or a wrong one is not known.
 #[must_use]
-pub(crate) fn contradictory_line<'a>(questions: impl IntoIterator<Item = &'a Question>) -> Option<String> {
-    let count = questions.into_iter().filter(|question| contradictory(question)).count();
-    let questions = plural(count, "question lists", "questions list");
-    (count > 0).then(|| format!("{questions} a right answer among the wrong ones too (moot lab check says which)"))
+pub(crate) fn misleading_lines<'a>(questions: impl IntoIterator<Item = &'a Question>) -> Vec<String> {
+    let (mut both, mut unknown) = (0, 0);
+    for question in questions {
+        both += usize::from(contradictory(question));
+        unknown += usize::from(lacks_wrong_answer(question));
+    }
+    let line = |count: usize, one: &str, many: &str, what: &str| {
+        (count > 0).then(|| format!("{} {what} (moot lab check says which)", plural(count, one, many)))
+    };
+    let both = line(both, "question lists", "questions list", "a right answer among the wrong ones too");
+    let what = "documents that contradict each other and no known wrong answer: a reply with both answers is right";
+    both.into_iter().chain(line(unknown, "question has", "questions have", what)).collect()
+}
+
+/// Its documents contradict each other, and the answer of the false ones is not known.
+fn lacks_wrong_answer(question: &Question) -> bool {
+    question.slices.iter().any(|slice| slice == "inconsistent") && wrong(question).next().is_none()
 }
 
 /// A right answer is also a wrong one.

@@ -34,7 +34,7 @@ pub(crate) static ROW: Row = Row {
 2. The report's claims, 40 at most, are labelled against every document, as by conflict-score. The scores cs-c and cs-r are the
    result.
 An empty report is malformed.",
-    calls: "2 + claims x documents, where the report is one part; a longer report has more parts",
+    calls: "2 + claims x documents, where the report is one part; a longer report has more parts; labels=scored one more a label for or against; labels=entailment one more a sentence of each document for or against, with a classifier no call for labels",
     headline: "ConflictingQA, 100 reports: GPT-4.1 CS-C 0.524 plain, 0.523 balanced, 0.543 super-balanced (table 3)",
     prompts: &[REPORT, DECOMPOSER, LABELLER, SCORED, AGAIN],
     formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL],

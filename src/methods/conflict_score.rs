@@ -36,7 +36,7 @@ pub static ROW: Row = Row {
 4. A malformed or failed label does not count and is shown. With quotes=sentences or words neither does one whose quote is not in
    the document; such a quote is asked for once more where no grammar constrained the reply.
 5. Conflict if some claim has supporters and contradictors, else No Conflict; malformed where every label is malformed or failed.",
-    calls: "1 + claims x documents, where the response is one part; with `together` 1 + claims, more where documents do not fit into one call; a retry is one more; labels=scored one more a label for or against",
+    calls: "1 + claims x documents, where the response is one part; with `together` 1 + claims, more where documents do not fit into one call; a retry is one more; labels=scored one more a label for or against; labels=entailment one more a sentence of each document for or against, with a classifier no call for labels",
     headline: "ConflictBench F1 0.937, accuracy 0.932 with GPT-4.1 (table 2)",
     prompts: &[DECOMPOSER, LABELLER, SCORED, TOGETHER, AGAIN],
     formats: &[&CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS],
@@ -155,13 +155,14 @@ fn refuse(values: &Values) -> Result<()> {
     }
     let others = [
         ("order", quote_first),
-        ("quotes", values.choice("quotes") != "sentences"),
+        ("quotes", !["sentences", "any"].contains(&values.choice("quotes"))),
         ("reasons", !values.flag("reasons")),
     ];
     if values.flag("together")
         && let Some((name, _)) = others.iter().find(|(_, set)| *set)
     {
-        let reason = "with together a reply has a label and a sentence for each document, without reasons";
+        let reason =
+            "with together a reply has a label and a quote for each document, sentences or any, without reasons";
         return Err(values.wrong(&format!("{reason}: expected no switch {name}")));
     }
     Ok(())

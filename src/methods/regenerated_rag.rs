@@ -15,7 +15,7 @@ use crate::protocol::labelling::{AGAIN as RETRY, LABEL_WEIGHTS, LABELLER, SCORED
 use crate::protocol::passages::{all_texts, short_answer};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
-use crate::question::{Answer, ClaimRelation, Conclusion, JudgedClaim, Question};
+use crate::question::{Answer, ClaimRelation, Conclusion, DocumentLabel, JudgedClaim, Question};
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::{Value, json};
 
@@ -35,10 +35,11 @@ pub(crate) static ROW: Row = Row {
    first that documents may conflict (Control-RAG); with none it is not (RAG), and either answer is the conclusion.
 2. With feedback=score (Regenerated-RAG) the claims of the answer (an option is one claim; of a free answer 8 at most) are
    labelled against every document.
-3. Of the claims with supporters and contradictors, the one with most contradictors is shown to the reader with the quotes for
-   and against it, and the reader answers again in the same chat. Without such a claim the first answer is kept.
+3. Of the claims with supporters and contradictors, the one with most contradictors is shown to the reader with the
+   documents for and against it, each with its quote. A quote that is not in its document is marked; without one the
+   reason is shown. The reader answers again in the same chat. Without such a claim the first answer is kept.
 A malformed second reply leaves the first answer, which is recorded as a fallback.",
-    calls: "3 + claims x documents, at most; without a conflict 2 + claims x documents; feedback=warning and none 1",
+    calls: "3 + claims x documents, at most; without a conflict 2 + claims x documents; feedback=warning and none 1; labels=scored one more a label for or against; labels=entailment one more a sentence of each document for or against, with a classifier no call for labels",
     headline: "TruthfulQA, gpt-4.1-mini, two options: RAG 84.21, Control-RAG 84.47, Regenerated-RAG 85.24 (table 5)",
     prompts: &[READER, AGAIN, DECOMPOSER, LABELLER, SCORED, RETRY],
     formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL],
@@ -122,18 +123,23 @@ fn reader(question: &Question, prompt: File, values: Value) -> Ask {
     short_answer(question, Ask::new("reader", prompt, values, &TEXT))
 }
 
-/// The values of a claim in the second prompt.
+/// The values of a claim in the second prompt: every document whose label counts.
 fn shown(question: &Question, claim: &JudgedClaim) -> Value {
-    let quotes = |relation| -> Vec<Value> {
-        let quoted = claim.of(relation).filter_map(|label| Some((label.document + 1, label.quote.as_ref()?)));
-        quoted.map(|(document, quote)| json!({ "document": document, "text": quote.text })).collect()
-    };
+    let documents = |relation| -> Vec<Value> { claim.of(relation).map(evidence).collect() };
     json!({
         "claim": claim.text,
-        "supporters": quotes(ClaimRelation::Supports),
-        "contradictors": quotes(ClaimRelation::Contradicts),
+        "supporters": documents(ClaimRelation::Supports),
+        "contradictors": documents(ClaimRelation::Contradicts),
         "options": question.options,
     })
+}
+
+/// A document for or against a claim. A label may count although the document does not have its quote (`Quotes::Any`);
+/// the words that the labeller gave are not `exact` then.
+fn evidence(label: &DocumentLabel) -> Value {
+    let text = label.quote.as_ref().map_or(label.misquote.as_str(), |quote| &quote.text);
+    let (document, exact) = (label.document + 1, label.quote.is_some());
+    json!({ "document": document, "text": text, "exact": exact, "reason": label.reason })
 }
 
 /// The second answer, with the first one as rejected where they differ. The claims are the first answer's.

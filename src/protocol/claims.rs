@@ -35,7 +35,8 @@ pub static CLAIM_LABEL: Format = Format {
 };
 
 /// A line for each document: its number, the label, and a quote where the label is not IRRELEVANT. Format values:
-/// `documents`, each a list of pieces. Field: `labels`, a list of objects with `document` (from 1), `label` and `quote`.
+/// `documents`, each a list of pieces, and `any` for quotes of any text. Field: `labels`, a list of objects with
+/// `document` (from 1), `label` and `quote`.
 pub static CLAIM_LABELS: Format = Format {
     name: "claim-labels",
     about: "a label and a quote for each document",

@@ -218,7 +218,7 @@ impl Format {
 #[must_use]
 pub fn is_cut_back(call: &CallRecord) -> bool {
     let kept = call.explanation().unwrap_or_default().trim_end();
-    // Formats of earlier programs explained last.
+    // Formats of earlier versions have the explanation last.
     let last = Format::named(&call.format).ok().is_none_or(|format| !format.explains_first);
     call.finish == Finish::Length
         && call.not_held.is_none()

@@ -48,7 +48,7 @@ pub(super) fn read(text: &str) -> Option<Read<'_>> {
 enum Ends {
     /// At a mark without a backslash of its own.
     Strict,
-    /// Also at one that has a backslash, where the list goes on or ends behind it.
+    /// Also at a mark with a backslash, if the list continues or ends after it.
     Lenient,
 }
 
@@ -74,7 +74,7 @@ fn read_by(text: &str, ends: Ends) -> Option<Read<'_>> {
     }
 }
 
-/// Whether an item that does not end was at least begun as one.
+/// Whether `text` can be the beginning of an item that was cut.
 fn is_open(text: &str) -> bool {
     text.starts_with(['"', '\'', '‘', '“', '”']) || !text.contains(['[', '"', '\n'])
 }
@@ -108,7 +108,7 @@ fn end(inner: &str, ends: Ends) -> Option<usize> {
         if escaped && ends == Ends::Lenient && must_go_on(after) || !escaped && goes_on(after) {
             return Some(at);
         }
-        // Two items without a comma between them are no list.
+        // Two items without a comma between them: this is not a list.
         if !escaped && after.trim_start().starts_with('"') {
             return None;
         }
@@ -192,8 +192,8 @@ fn code_point(text: &str) -> Option<(char, &str)> {
     Some((c, &text[10..]))
 }
 
-/// The item with backslashes as they are, but before quotation marks and at its end, where two are one. A single one there is
-/// itself.
+/// The item as arguments of Windows programs are read. Two backslashes before a quotation mark or at the end are one. A
+/// single one before a quotation mark is dropped. All others are kept.
 fn as_argument(item: &str) -> String {
     let mut out = String::with_capacity(item.len());
     let mut rest = item;

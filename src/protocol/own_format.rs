@@ -73,7 +73,7 @@ impl OwnFormat {
         Ok(Self { text: text.into(), grammar: grammar.map(Arc::from), read })
     }
 
-    /// The format, and its values, of a call whose format is `theirs`.
+    /// The format and its values for a call of `prompt`, in place of the program's format `theirs`.
     ///
     /// # Errors
     /// [`MootError::Usage`] where replies in `theirs` give no answers, or this one gives them in another number.

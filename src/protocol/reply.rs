@@ -114,14 +114,14 @@ pub(super) fn parse_about(reply: &str, finish: Finish) -> Option<Parsed> {
 /// An answer after lines that begin with `marker`. The last `Answer:` counts: the lines before it may quote one.
 fn parse_after(reply: &str, marker: &str, finish: Finish) -> Option<Parsed> {
     let lines: Vec<&str> = reply.trim_start().lines().collect();
-    // Behind two stars at most: within its line a thought may quote the marker.
+    // At most two stars may precede the marker: a thought may quote the marker within its line.
     let at = lines.iter().rposition(|line| find_marker(line, "answer").is_some_and(|(at, _)| at <= 2))?;
     if is_cut(finish, at, lines.len()) && !reply.ends_with('\n') {
         return None;
     }
     let explanation = lines[..at].join(" ");
     let explanation = after_marker(&explanation, marker).unwrap_or(&explanation).trim().to_owned();
-    // The cut was looked at above: `parse_short` would take one line for cut.
+    // `Stop`, because the cut was checked above: `parse_short` would refuse a single line of a reply that was cut.
     match parse_short(lines[at], Finish::Stop)? {
         Parsed::Answer { answer, .. } => Some(Parsed::Answer { answer, explanation }),
         other => Some(other),
@@ -161,10 +161,11 @@ pub(super) fn parse_query_action(reply: &str, finish: Finish, values: &Value) ->
     Some(Parsed::Fields(fields))
 }
 
-/// Maximum arrows of a reply that are looked at: each is compared with all queries.
+/// Most arrows of a reply that are tried: what precedes each is compared with all queries.
 const MAX_ARROWS: usize = 32;
 
-/// The index of the old query and the new one. A query may itself hold an arrow, so the arrow behind a known query counts.
+/// The index of the old query, and the new query. A query may contain an arrow, so the first arrow after a known query
+/// counts.
 fn optimised<'a>(change: &'a str, queries: &[&str]) -> Option<(usize, &'a str)> {
     let arrows = change.match_indices("->").take(MAX_ARROWS).chain(change.match_indices('→').take(MAX_ARROWS));
     arrows.into_iter().find_map(|(at, arrow)| {
@@ -185,14 +186,14 @@ fn options(values: &Value) -> Vec<&str> {
     options.map(|options| options.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
 }
 
-/// The option that is `text`, white space apart.
+/// The option that equals `text` up to white space.
 fn chosen_exactly(text: &str, values: &Value) -> Option<usize> {
     let (options, line) = (options(values), one_line(text));
     let position = |same: &dyn Fn(&str) -> bool| options.iter().position(|option| same(option));
     position(&|option| option == text).or_else(|| position(&|option| one_line(option) == line))
 }
 
-/// The option that `text` names, punctuation around it and case apart.
+/// The option that equals `text` up to case and the punctuation around it.
 fn chosen(text: &str, values: &Value) -> Option<usize> {
     let (options, bare) = (options(values), undress(text));
     let words = Level::Voted.words(bare);
@@ -291,8 +292,8 @@ fn part_explanation(text: &str, finish: Finish) -> Option<(&str, String)> {
     Some((&text[..end], whole_sentences(explanation, finish)))
 }
 
-/// An explanation without the sentence in which a reply was cut by its limit of tokens; of a single sentence what there is, with
-/// an ellipsis. The reply itself is recorded whole.
+/// An explanation without the sentence that the limit of tokens cut. If it is the only sentence, its beginning stays,
+/// with an ellipsis. The record has the whole reply.
 fn whole_sentences(explanation: &str, finish: Finish) -> String {
     let text = explanation.trim();
     let ended = text.trim_end_matches(['"', '”', '’', '\'', ')']).ends_with(['.', '!', '?', '…', '。']);

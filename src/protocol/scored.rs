@@ -107,7 +107,7 @@ mod tests {
         let found = log_probabilities(&call, ["SUPPORTS", "CONTRADICTS", "IRRELEVANT"]);
         let want = [0.2_f64.ln(), 0.4_f64.ln(), 0.05_f64.ln() - 1.0];
         assert!(found.iter().zip(want).all(|(found, want)| (found - want).abs() < 1e-6), "{found:?}");
-        // A token that begins two options tells neither.
+        // A token that begins two options identifies neither.
         assert_eq!(log_probabilities(&call, ["CONTRADICTS", "CONTAINS"]).map(f64::exp).map(|p| p < 0.03), [true; 2]);
     }
 

@@ -1,14 +1,15 @@
 //! A paper's table made here: its rows run on the datasets that are given, and read from their records.
 
 use crate::error::{MootError, Result};
-use crate::eval::check::contradictory_line;
+use crate::eval::check::misleading_lines;
 use crate::eval::computed_slices;
 use crate::eval::datasets::{self, Dataset};
 use crate::eval::record::reader::Record;
 use crate::eval::reproduce::{Beside, Needed, PaperTable, Row, beside};
 use crate::eval::reuse::Replies;
 use crate::files::outputs;
-use crate::workspace::conflict::{JUDGE, labelled};
+use crate::question::Question;
+use crate::workspace::conflict::{JUDGE, kept, labelled};
 use crate::workspace::control::Control;
 use crate::workspace::method::MethodPlan;
 use crate::workspace::opened::Workspace;
@@ -116,18 +117,22 @@ impl Reproduction {
     }
 
     /// The numbers of the records in `folder` beside the published ones; without a folder the published ones alone. With a
-    /// `control` the verdicts of a judge are asked for where a column needs them and the record lacks them.
+    /// `control` the verdicts of a judge are asked for where a column needs them and the record lacks them. Without one,
+    /// verdicts that were given to all of its answers are read.
     ///
     /// # Errors
     /// A record that cannot be read; a judge that cannot be opened.
     pub fn beside(&self, folder: Option<&Path>, control: Option<&Control>) -> Result<Vec<Beside>> {
         let judges = self.table.columns.iter().any(|column| JUDGED.contains(&column.metric));
-        let judge = control.filter(|_| judges);
         beside(self.table, &|row, needed| {
             let path = folder.map(|folder| self.record_path(folder, row, needed));
             let Some(path) = path.filter(|path| path.exists()) else { return Ok(None) };
             let record = Record::read(&path)?;
-            let Some(control) = judge else { return Ok(Some(record)) };
+            let control = match control {
+                _ if !judges => return Ok(Some(record)),
+                None => return kept(record, JUDGE, &Control::default()).map(Some),
+                Some(control) => control,
+            };
             let PlanOptions { model, runtime, .. } = self.options.clone();
             let options = PlanOptions { model, runtime, ..PlanOptions::default() };
             Ok(labelled(vec![record], JUDGE, &options, control)?.pop())
@@ -170,6 +175,13 @@ impl Reproduction {
     /// The questions of a dataset that are asked; one that lacks every slice that the table measures is refused.
     fn load(&self, needed: &Needed, path: &Path, control: &Control) -> Result<Dataset> {
         let mut dataset = datasets::load(path)?;
+        // FlashRAG's form does not tell its sets apart; the form of the table's set may read more from it.
+        if dataset.format == "flashrag"
+            && dataset.format != needed.form
+            && let Ok(own) = datasets::load_with(path, &datasets::Options::default().format(needed.form)?)
+        {
+            dataset = own;
+        }
         if dataset.format != needed.form {
             let (path, found) = (path.display(), &dataset.format);
             let Needed { name, form, .. } = needed;
@@ -190,15 +202,43 @@ impl Reproduction {
                 found: "none".into(),
             });
         }
+        self.keep_measured(needed, &mut dataset, path, control)?;
         let run = self.run_options();
         if let Some(count) = run.sample {
             dataset.sample(count, run.sample_seed);
         }
         dataset.questions.truncate(run.limit.unwrap_or(usize::MAX));
-        if let Some(line) = contradictory_line(&dataset.questions) {
+        for line in misleading_lines(&dataset.questions) {
             control.note(&format!("note: {}: {line}", needed.name));
         }
         Ok(dataset)
+    }
+
+    /// Leaves out the questions of a dataset that no column measures, where the documents of a question decide that. A sample
+    /// of the paper's size is then one of the paper's questions.
+    fn keep_measured(&self, needed: &Needed, dataset: &mut Dataset, path: &Path, control: &Control) -> Result<()> {
+        let columns = self.table.columns.iter().filter(|column| column.data == needed.name);
+        let slices: Vec<&str> = columns.map(|column| column.slice).collect();
+        let may_hold = |slice: &&str, question: &Question| {
+            // Without a computed slice, or with one that answers decide, a column may measure any question.
+            let computed = computed_slices::named(slice).and_then(|slice| slice.before_answers(question));
+            computed.unwrap_or(true) || question.slices.iter().any(|own| own == slice)
+        };
+        let all = dataset.questions.len();
+        dataset.questions.retain(|question| slices.iter().any(|slice| may_hold(slice, question)));
+        let measured = dataset.questions.len();
+        let mut names = slices.clone();
+        names.dedup();
+        let names = names.join(", ");
+        if measured == 0 {
+            let expected = format!("questions of the slice {names} ({})", needed.get);
+            return Err(MootError::Input { path: path.to_owned(), line: None, expected, found: "none".into() });
+        }
+        if measured < all {
+            let name = needed.name;
+            control.note(&format!("note: {name}: {measured} of {all} questions are measured ({names})"));
+        }
+        Ok(())
     }
 
     /// The record of a row on a dataset by the model. Rows of a paper's tables that are equal runs have one record.

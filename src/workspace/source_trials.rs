@@ -15,7 +15,7 @@ use crate::sources::EstimatorSettings;
 use crate::workspace::control::Control;
 use crate::workspace::method::MethodPlan;
 use crate::workspace::opened::Workspace;
-use crate::workspace::options::{MethodOptions, PlanOptions, RunOptions};
+use crate::workspace::options::{MethodOptions, PlanOptions};
 use crate::workspace::plan::Plan;
 use crate::workspace::run::{Recording, RunReport};
 use std::path::{Path, PathBuf};
@@ -75,19 +75,20 @@ impl SourceTrial {
         estimate(answers, &settings).write(&self.folder.join("sources.json"))
     }
 
-    fn recording(&self, asked: &Asked<'_>, run: &RunOptions, control: &Control) -> Result<Recording> {
+    fn recording(&self, asked: &Asked<'_>, options: &PlanOptions, control: &Control) -> Result<Recording> {
+        let run = options.run.clone().unwrap_or_default();
         let dataset = datasets::load(&self.folder.join(format!("{}.jsonl", asked.set)))?;
         let kappa = selects(asked.variant).then(|| ("kappa".to_owned(), self.kappa.to_string()));
         let switches = [("variant".to_owned(), asked.variant.to_owned())].into_iter().chain(kappa);
         let options = MethodOptions {
             source_weights: asked.weights.map(|weights| self.folder.join(weights)),
-            ..MethodOptions::default()
+            ..options.method.clone()
         };
         let rows = [("ra-rag", switches.collect::<Typed>())];
         let method: Vec<MethodPlan> = options.resolve_rows(&rows, &control.notice())?;
         let method = method.into_iter().next().ok_or_else(|| MootError::Usage("ra-rag was not built (bug)".into()))?;
         let (output, replies) = (self.record(&asked.name), Replies::read(asked.reused)?);
-        Ok(Recording::new(Arc::new(method), Arc::new(dataset), output, Arc::new(replies), run))
+        Ok(Recording::new(Arc::new(method), Arc::new(dataset), output, Arc::new(replies), &run))
     }
 }
 
@@ -100,7 +101,7 @@ fn selects(variant: &str) -> bool {
 pub(crate) struct SourceTrials {
     /// A trial for each x and seed.
     pub(crate) trials: Vec<SourceTrial>,
-    /// Model and classifier; its run has the questions in flight.
+    /// Model, classifier, embedder, and tokens and prompts of the method; its run has the questions in flight.
     pub(crate) options: PlanOptions,
 }
 
@@ -122,7 +123,9 @@ impl SourceTrials {
         let asked = |variant, name: &str, set| Asked { variant, name: name.into(), set, weights: None, reused: &[] };
         let first =
             [asked("wmv", "estimate", "estimate"), asked("mv", "mv", "test"), asked("naive-rag", "naive-rag", "test")];
-        self.make(&|trial, run| first.iter().map(|asked| trial.recording(asked, run, control)).collect(), control)
+        let of =
+            |trial: &SourceTrial| first.iter().map(|asked| trial.recording(asked, &self.options, control)).collect();
+        self.make(&of, control)
     }
 
     /// Estimates the weights of every trial, and makes the records that need them.
@@ -133,11 +136,12 @@ impl SourceTrials {
         self.trials.iter().try_for_each(SourceTrial::weigh)?;
         let variants =
             [("oracle", "oracle.json"), ("wmv", "sources.json"), ("rrss", "sources.json"), ("rss", "sources.json")];
-        let then = |trial: &SourceTrial, run: &RunOptions| {
+        let then = |trial: &SourceTrial| {
             let known = [trial.record("mv")];
             let of = |(variant, weights)| {
                 let (name, weights) = (trial.name(variant), Some(weights));
-                trial.recording(&Asked { variant, name, set: "test", weights, reused: &known }, run, control)
+                let asked = Asked { variant, name, set: "test", weights, reused: &known };
+                trial.recording(&asked, &self.options, control)
             };
             variants.into_iter().map(of).collect()
         };
@@ -145,16 +149,11 @@ impl SourceTrials {
     }
 
     /// Makes the records that `of` names for each trial; those of equal files once.
-    fn make(
-        &self,
-        of: &dyn Fn(&SourceTrial, &RunOptions) -> Result<Vec<Recording>>,
-        control: &Control,
-    ) -> Result<Vec<RunReport>> {
-        let run = self.options.run.clone().unwrap_or_default();
+    fn make(&self, of: &dyn Fn(&SourceTrial) -> Result<Vec<Recording>>, control: &Control) -> Result<Vec<RunReport>> {
         let mut batches: Vec<Vec<Recording>> = Vec::new();
         for trial in &self.trials {
             let known = |path: &Path| batches.iter().flatten().any(|recording| recording.path() == path);
-            let made = of(trial, &run)?;
+            let made = of(trial)?;
             let new: Vec<Recording> = made.into_iter().filter(|recording| !known(recording.path())).collect();
             if !new.is_empty() {
                 batches.push(new);

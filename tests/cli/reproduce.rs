@@ -80,15 +80,15 @@ fn prompts_of_ones_own_go_to_the_rows_that_use_them_and_are_marked() {
 #[test]
 fn every_form_has_the_settings_or_the_differences_of_rows() {
     const SETTING: &str = "r = 3 rounds; the paper names no limit of tokens, its code has 256";
-    const NOTE: &str = "theta 0.8; FLARE's own setting for StrategyQA is 0.4";
+    const NOTE: &str = "theta 0.8; FLARE's own setting for StrategyQA is 0.4; worked examples with invented facts";
     let workspace = Workspace::new();
     let printed = |table: &str, form: &str| text(&run(reproduce(&workspace, &[table, "--format", form])).stdout);
     let markdown = printed("drag-1", "markdown");
     assert!(markdown.starts_with("Debate-Augmented RAG (DRAG), table 1: "), "{markdown}");
     assert!(markdown.contains(&format!("\n- {SETTING}\n")), "{markdown}");
     assert!(markdown.contains("\n- at most 256 new tokens a reply "), "{markdown}");
-    assert!(markdown.contains("\n| FLARE \\[1\\] | NQ EM | 19.40 |"), "{markdown}");
-    assert!(markdown.contains(&format!("\n[1] {NOTE}\n")), "{markdown}");
+    assert!(markdown.contains("\n| FLARE \\[2\\] | NQ EM | 19.40 |"), "{markdown}");
+    assert!(markdown.contains(&format!("\n[2] {NOTE}\n")), "{markdown}");
     // Without rows there is no table, and commands make it.
     let figure = printed("ra-rag-figure-4", "markdown");
     assert!(figure.contains("\n- `moot sources trials ") && !figure.contains('|'), "{figure}");
@@ -101,6 +101,48 @@ fn every_form_has_the_settings_or_the_differences_of_rows() {
     assert_eq!((&json["settings"][2], &json["max_tokens"]), (&SETTING.into(), &256.into()));
     let flare = json["numbers"].as_array().unwrap().iter().find(|one| one["name"] == "flare").unwrap();
     assert_eq!(flare["deviates"], serde_json::json!([NOTE]));
+}
+
+/// The paper's prompts offer yes and no on StrategyQA. FlashRAG's file, which the table asks for, has no options.
+#[test]
+fn strategyqa_as_flashrag_has_it_offers_yes_and_no() {
+    let workspace = Workspace::new();
+    let row = "{\"id\": \"test_0\", \"question\": \"Is the mill older?\", \"golden_answers\": [\"no\"]}\n";
+    fs::write(workspace.path("strategyqa.jsonl"), row).unwrap();
+    let typed = ["drag-1", "--data", "strategyqa=strategyqa.jsonl", "--row", "naive-gen", "-o", "repro"];
+    let said = text(&run(reproduce(&workspace, &typed)).stderr);
+    assert!(!said.contains("is of the form"), "{said}");
+    let record = record(&workspace, "repro", "drag", "strategyqa.closed-book+one-answer=true");
+    assert_eq!(record.questions[0].question.options, ["yes", "no"]);
+}
+
+/// The paper samples 100 questions of those whose documents answer yes and no.
+#[test]
+fn a_sample_is_one_of_the_questions_that_the_table_measures() {
+    let workspace = Workspace::new();
+    let page = |query: usize, stance: &str| {
+        let text = format!("It was said to be so: {stance}.");
+        let url = format!("http://{stance}.example/{query}");
+        let row = serde_json::json!({
+            "search_query": format!("Is mill {query} old?"), "stance": stance, "url": url, "text_window": text,
+            "text_raw": text, "title": "Mills", "category": "Mills",
+        });
+        format!("{row}\n")
+    };
+    let both = [3, 7];
+    let no = |query| if both.contains(&query) { page(query, "no") } else { String::new() };
+    let pages: String = (0..9).map(|query| page(query, "yes") + &no(query)).collect();
+    fs::write(workspace.path("cqa.jsonl"), pages).unwrap();
+    let typed = ["conflictscore-3", "--data", "conflictingqa=cqa.jsonl", "--row", "plain", "--sample", "2"];
+    let output = run(reproduce(&workspace, &[&typed[..], &["-o", "repro"]].concat()));
+    let said = text(&output.stderr);
+    assert!(said.contains("note: conflictingqa: 2 of 9 questions are measured (gold-conflict)"), "{said}");
+    let record = record(&workspace, "repro", "conflictscore", "conflictingqa.conflict-report");
+    let texts: BTreeSet<&str> = record.questions.iter().map(|one| one.question.text.as_str()).collect();
+    assert_eq!(texts, BTreeSet::from(["Is mill 3 old?", "Is mill 7 old?"]));
+    fs::write(workspace.path("cqa.jsonl"), page(0, "yes")).unwrap();
+    let refused = reproduce(&workspace, &[&typed[..], &["-o", "other"]].concat()).output().unwrap();
+    assert!(text(&refused.stderr).contains("expected questions of the slice gold-conflict"), "{refused:?}");
 }
 
 #[test]

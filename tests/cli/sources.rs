@@ -112,6 +112,12 @@ fn bad_input_is_one_line() {
     let line = refused(&["build", "--wrong", "1", "-o", &path("bench")]);
     assert!(line.contains("--wrong 1: all liars would tell the same lie") && line.contains("--shared-lie"), "{line}");
     said(&["build", "--wrong", "1", "--shared-lie", "--estimate", "2", "--test", "2", "-o", &path("shared")]);
+    // All questions may be for the test, but weights are not estimated from none.
+    said(&["build", "--estimate", "0", "--test", "2", "-o", &path("all")]);
+    assert_eq!(datasets::load(&folder.path().join("all/test.jsonl")).unwrap().questions.len(), 2);
+    assert_eq!(fs::read_to_string(folder.path().join("all/estimate.jsonl")).unwrap(), "");
+    let line = refused(&["trials", "--estimate", "0", "--test", "2", "--at", "3", "-o", &path("trials")]);
+    assert!(line.contains("--estimate 0: expected at least 1"), "{line}");
     let line = refused(&["simulate", "figure"]);
     assert!(line.contains("no figure is called \"figure\""), "{line}");
     let line = refused(&["build", "--spammers", "6", "-o", &path("bench")]);

@@ -3,19 +3,102 @@
 use super::program::{Workspace, moot, run, text};
 use super::sources::{refused, said, shown};
 use moot::eval::record::reader::Record;
-use moot::eval::reproduce::tables;
+use moot::eval::reproduce::{PaperTable, tables};
+use moot::methods::replaceable;
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
-/// Every command that makes a figure of a paper is one that this program has.
+/// The commands of a figure, as `moot lab reproduce` prints them with `typed`, and what it notes.
+fn printed(folder: &Path, figure: &str, typed: &[&str]) -> (Vec<String>, String) {
+    let mut command = moot(["lab", "reproduce", figure, "--format", "json"]);
+    command.args(typed).current_dir(folder);
+    let output = run(command);
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let commands = value["made_by"].as_array().unwrap().iter().map(|command| command.as_str().unwrap().to_owned());
+    (commands.collect(), text(&output.stderr))
+}
+
+/// A command is accepted whole: what it lacks are its files.
+fn is_accepted(folder: &Path, command: &str) {
+    let typed: Vec<&str> = command.split(' ').skip(1).collect();
+    let output = moot(typed.iter().copied()).current_dir(folder).output().unwrap();
+    let said = text(&output.stderr);
+    // 2 would say that the command line is wrong.
+    assert_eq!(output.status.code(), Some(1), "{command}: {said}");
+    assert!(said.contains("No such file"), "{command}: {said}");
+}
+
 #[test]
-fn commands_of_figures_can_be_typed() {
+fn commands_of_figures_are_accepted() {
+    let folder = tempfile::tempdir().unwrap();
     let commands: Vec<&str> = tables().flat_map(|table| table.made_by).copied().collect();
     assert!(commands.len() > 8);
-    for command in commands {
-        let typed = command.split_whitespace().skip(1).chain(["--help"]);
-        let output = moot(typed).output().unwrap();
-        assert!(output.status.success(), "{command}: {}", text(&output.stderr));
+    commands.iter().for_each(|command| is_accepted(folder.path(), command));
+}
+
+/// Options of a figure stand in its commands, where these take them.
+#[test]
+fn options_of_a_figure_go_to_its_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("mine/ra_rag")).unwrap();
+    let own = format!("{}\nBe brief.", replaceable()["ra_rag/reader.jinja"].text);
+    fs::write(folder.path().join("mine/ra_rag/reader.jinja"), own).unwrap();
+    const TYPED: &str = "-m tiny.gguf --max-tokens 64 --sample 20 --sample-seed 7 --corpus wiki.index --retriever dense \
+        --embedder contriever --prompts mine --preset tuned --offline --in-flight 2";
+    let typed: Vec<&str> = TYPED.split(' ').filter(|word| !word.is_empty()).collect();
+    let (commands, said) = printed(folder.path(), "ra-rag-figure-4", &typed);
+    let of_both = ["--max-tokens 64", "--in-flight 2", "--model tiny.gguf", "--offline", "--embedder contriever"];
+    let [pools, trials] = &commands[..] else { panic!("{commands:?}") };
+    assert!(of_both.iter().all(|option| pools.contains(option) && trials.contains(option)), "{commands:?}");
+    for (option, of_pools, of_trials) in [
+        ("--sample 20 --sample-seed 7", true, false),
+        (" --corpus wiki.index ", true, false),
+        ("--retriever dense", true, false),
+        ("wikipedia", false, false),
+        // The folder has a prompt of the trials alone.
+        ("--prompts mine", false, true),
+        ("--preset", false, false),
+        ("--format", false, false),
+    ] {
+        assert_eq!((pools.contains(option), trials.contains(option)), (of_pools, of_trials), "{option}: {commands:?}");
     }
+    assert!(said.contains("note: no command of this figure takes --preset\n"), "{said}");
+    commands.iter().for_each(|command| is_accepted(folder.path(), command));
+    // HotpotQA's documents are its own: nothing is searched.
+    let (commands, _) = printed(folder.path(), "ra-rag-figure-8", &typed);
+    let searched = ["--corpus", "--retriever", "--embedder"];
+    assert!(searched.iter().all(|option| !commands[0].contains(option)), "{commands:?}");
+    assert!(commands[1].contains("--embedder contriever"), "{commands:?}");
+    commands.iter().for_each(|command| is_accepted(folder.path(), command));
+    let (spaced, _) = printed(folder.path(), "ra-rag-figure-8", &["-m", "my model.gguf"]);
+    assert!(spaced[0].ends_with(" --model \"my model.gguf\""), "{spaced:?}");
+    let (bare, said) = printed(folder.path(), "ra-rag-figure-4", &[]);
+    assert_eq!(bare, PaperTable::named("ra-rag-figure-4").unwrap().made_by);
+    assert_eq!(said, "");
+}
+
+/// The files of a table that are built, and the weights of its rows, are made by commands that can be copied.
+#[test]
+fn commands_that_make_the_data_of_tables_are_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let tables: Vec<&PaperTable> = tables().filter(|table| table.key() == "ra-rag").collect();
+    let data = tables.iter().flat_map(|table| table.data).map(|needed| needed.get);
+    let rows = tables.iter().flat_map(|table| table.rows).map(|row| row.needs);
+    let commands: BTreeSet<&str> = data.chain(rows).flat_map(|text| text.split('`').skip(1).step_by(2)).collect();
+    assert!(commands.len() >= 14, "{commands:?}");
+    commands.iter().for_each(|command| is_accepted(folder.path(), command));
+    let one = commands.iter().filter(|command| command.contains("-one --reliability 0.5 --coverage 0.5"));
+    assert!(
+        one.clone().count() == 3 && one.into_iter().all(|c| c.ends_with("--estimate 0 --test 1600")),
+        "{commands:?}"
+    );
+    let row = |table: &str, name: &str| {
+        PaperTable::named(table).unwrap().rows.iter().find(|row| row.name == name).unwrap().needs
+    };
+    assert!(row("ra-rag-9", "entailment").contains("--variant wmv --equality entailment "));
+    assert!(row("ra-rag-2", "unaligned").contains("--align-threshold 0 "));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::{answered, call, header};
 use crate::cli::program::{moot, run, text};
-use moot::eval::compare::{Compared, Cost, Options, Outcomes, changed, compare, content, slices, tables};
+use moot::eval::compare::{Compared, Cost, Options, Outcomes, changed, compare, slices, tables};
+use moot::eval::pairs::content;
 use moot::eval::record::Writer;
 use moot::eval::record::reader::Record;
 use moot::generation::Usage;

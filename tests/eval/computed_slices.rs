@@ -130,4 +130,10 @@ fn slices_by_the_kinds_of_documents() {
     assert_eq!(of(&["correct", "misinfo"]), [""; 0]);
     assert_eq!(of(&["yes", "no"]), ["irrelevant", "gold-conflict"]);
     assert!(!of(&["yes", "yes"]).contains(&"gold-conflict"));
+    // They are known before an answer is; what is retrieved is not.
+    for slice in SLICES {
+        let question = labelled(&["yes", "no"]).question;
+        let known = (!slice.name.contains("retrieved")).then(|| of(&["yes", "no"]).contains(&slice.name));
+        assert_eq!(slice.before_answers(&question), known, "{}", slice.name);
+    }
 }

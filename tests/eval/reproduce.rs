@@ -300,6 +300,44 @@ fn a_row_that_differs_from_the_paper_says_how() {
     assert_eq!(of(&exact), ["passages were reranked by minilm-l6", "classifier of pairs: deberta-nli"]);
 }
 
+/// Differences of a row itself are told before anything is recorded.
+#[test]
+fn rows_say_how_they_differ_from_their_papers() {
+    let note = |table: &str, row: &str| {
+        let table = PaperTable::named(table).unwrap();
+        let all = beside(table, &|_, _| Ok(None)).unwrap();
+        let one = all.into_iter().find(|one| one.name == row).unwrap();
+        one.deviates.join("; ")
+    };
+    for (table, row, parts) in [
+        ("conflictscore-2", "conflict-score", &["in a template", "all documents that support the claim"][..]),
+        ("conflictscore-3", "balanced", &["in the paper on its main entity", "at most 40 claims"]),
+        ("conflictscore-4", "control-rag", &["verdicts without an explanation"]),
+        ("conflictscore-4", "regenerated-rag", &["at most 8 claims", "verdicts without an explanation"]),
+        ("conflictscore-5", "rag", &["in the paper letters"]),
+        ("conflictscore-5", "regenerated-rag", &["in the paper letters", "no justification"]),
+        ("verification-1", "context", &["prints no prompt of a single model"]),
+        ("verification-2", "second-majority", &["in the paper a JSON object"]),
+        ("verification-3", "first-plain", &["gives the answer alone"]),
+        ("verification-5", "one-first", &["share one explanation", "in the paper a JSON object"]),
+        ("ra-rag-1", "aligned", &["in the paper Contriever retrieves them", "in the reference code sampled"]),
+        ("ra-rag-9", "entailment", &["in the paper Contriever retrieves them"]),
+    ] {
+        let found = note(table, row);
+        assert!(parts.iter().all(|part| found.contains(part)), "{table}, {row}: {found}");
+    }
+    // Of these papers no row is the paper's in all.
+    let keys = ["conflictscore", "verification", "ra-rag"];
+    for table in tables().filter(|table| keys.contains(&table.key())) {
+        let without: Vec<&str> = table.rows.iter().filter(|row| row.note.is_empty()).map(|row| row.name).collect();
+        assert_eq!(without, [""; 0], "{}", table.name);
+    }
+    let sota = PaperTable::named("verification-2").unwrap().settings.join("\n");
+    for number in ["47.34", "57.26", "54.74", "59.61", "69.79", "67.19"] {
+        assert!(sota.contains(number), "{sota}");
+    }
+}
+
 /// The paper's candidates are three models, one of which verifies.
 #[test]
 fn candidates_that_share_a_model_are_marked() {

@@ -1,4 +1,6 @@
 use super::{answered, header};
+use crate::cli::program::{moot, run, text};
+use moot::eval::record::Writer;
 use moot::eval::record::reader::Record;
 use moot::eval::scores;
 use moot::methods;
@@ -31,6 +33,38 @@ fn two_records_are_compared_on_what_both_have() {
     assert_eq!(json["differences"][0]["metrics"]["calls"]["mean"], 0.0);
 }
 
+/// Records of two datasets may have the same ids for other questions. As in `moot compare`, these are not paired.
+#[test]
+fn questions_of_equal_id_and_other_content_are_not_paired() {
+    let folder = tempfile::tempdir().unwrap();
+    let a = record("a.jsonl", &[("1", "yes"), ("2", "yes"), ("3", "yes")]);
+    let mut b = record("b.jsonl", &[("1", "no"), ("2", "yes"), ("4", "yes")]);
+    b.questions[0].question.text.push_str(" Another question.");
+    let difference = scores::compare(&a, &b);
+    assert_eq!((difference.common, difference.unpaired), (1, 4));
+    assert_eq!((difference.alone, difference.other_content), (2, 1));
+    let json = scores::json(&[], &[difference]);
+    assert_eq!((&json["differences"][0]["common"], &json["differences"][0]["other_content"]), (&1.into(), &1.into()));
+    let em = &json["differences"][0]["metrics"]["em"];
+    assert_eq!((em["mean"].as_f64(), em["n"].as_u64()), (Some(0.0), Some(1)), "{em}");
+    for record in [&a, &b] {
+        let mut writer = Writer::open(&folder.path().join(&record.path), &record.header).unwrap();
+        record.questions.iter().for_each(|question| writer.append(question).unwrap());
+    }
+    let score = |names: [&str; 2]| {
+        let mut command = moot(["score", names[0], names[1], "--changes"]);
+        command.current_dir(folder.path()).env("COLUMNS", "100");
+        text(&run(command).stdout)
+    };
+    let said = score(["a.jsonl", "b.jsonl"]);
+    let note = "paired by question, 1 in both, 2 in one alone left out, 1 with the same id and other content left out";
+    let squeezed = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(squeezed.contains(note), "{said}");
+    assert!(squeezed.ends_with("answers of a.jsonl questions kept corrected spoilt b.jsonl 1 1 0 0"), "{said}");
+    let same = score(["a.jsonl", "a.jsonl"]);
+    assert!(same.contains("B - A: paired by question, 3 in both\n") && !same.contains("other content"), "{same}");
+}
+
 /// A method whose switches make it another method is shown under its label, and compared as before.
 #[test]
 fn a_label_is_shown_instead_of_the_name_of_the_method() {
@@ -56,6 +90,20 @@ fn a_label_is_shown_instead_of_the_name_of_the_method() {
         described.starts_with("a.jsonl: echo (prompted), preset loud on some.jsonl with scripted: "),
         "{described}"
     );
+}
+
+#[test]
+fn questions_that_ended_in_an_error_are_counted() {
+    let mut a = record("a.jsonl", &[("1", "yes"), ("2", "yes")]);
+    assert!(!scores::describe(&scores::score(&a)).contains("error"));
+    (a.questions[1].conclusion, a.questions[1].error) = (None, Some("the prompt is too long".into()));
+    let described = scores::describe(&scores::score(&a));
+    assert!(
+        described.contains("2 of 3 questions, 1 ended in an error, ")
+            || described.contains("2 questions, 1 ended in an error, "),
+        "{described}"
+    );
+    assert_eq!(scores::json(&[scores::score(&a)], &[])["records"][0]["errors"], 1);
 }
 
 /// A preset with other switches typed on top of it is not that preset.

@@ -69,6 +69,21 @@ fn numbers_are_drawn_as_the_paper_has_them() {
     assert!((found - 1.77).abs() < 0.1, "documents of a right answer: {found}");
 }
 
+/// A text of several pieces keeps its first word where that only begins like the title.
+#[test]
+fn pieces_are_cut_behind_the_title_and_within_no_word() {
+    let mut source = questions(12);
+    for document in source.iter_mut().flat_map(|question| &mut question.documents) {
+        document.title = Some("Wit".to_owned());
+        document.text.push_str(&" It stands there still.".repeat(40));
+    }
+    let built = build(&source, 0);
+    let texts: Vec<&str> =
+        built.items.iter().flat_map(|item| &item.documents).map(|document| document.text.as_str()).collect();
+    assert!(texts.iter().any(|text| text.starts_with("Witness ")), "{texts:?}");
+    assert!(texts.iter().all(|text| !text.starts_with("Wit ")), "{texts:?}");
+}
+
 #[test]
 fn documents_are_labelled_by_what_they_hold() {
     let source = questions(120);

@@ -1,5 +1,6 @@
 //! The arguments of `moot lab reproduce`.
 
+use super::given::Given;
 use crate::cli::args::corpus;
 use crate::cli::args::model;
 use crate::cli::args::values;
@@ -24,6 +25,9 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
+    /// What was typed. The first field: the others take their values out of the matches.
+    #[command(flatten)]
+    pub given: Given,
     /// The table or figure; without one, all are listed
     #[arg(value_name = "TABLE")]
     pub table: Option<String>,
@@ -42,10 +46,10 @@ pub(crate) struct Args {
     /// A uniform sample of N questions of each dataset
     #[arg(long, value_name = "N", value_parser = values::count, conflicts_with = "limit", allow_negative_numbers = true)]
     pub sample: Option<usize>,
-    /// Seeds the sample
-    #[arg(long, value_name = "SEED", default_value_t = 0, value_parser = values::whole::<u64>)]
+    /// Seed of --sample (0 where none is given)
+    #[arg(long, value_name = "SEED", requires = "sample", value_parser = values::whole::<u64>)]
     #[arg(allow_negative_numbers = true)]
-    pub sample_seed: u64,
+    pub sample_seed: Option<u64>,
     /// Tokens of a reply at most, instead of the table's
     #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub max_tokens: Option<usize>,
@@ -100,7 +104,7 @@ impl Args {
         let run = RunOptions {
             limit: self.limit,
             sample: self.sample,
-            sample_seed: self.sample_seed,
+            sample_seed: self.sample_seed.unwrap_or_default(),
             in_flight: self.in_flight,
             retry_errors: self.retry_errors,
             reuse: self.reuse.clone(),

@@ -1,6 +1,7 @@
 //! `moot lab reproduce`: a paper's table or figure, what it needs, and our numbers next to the published ones.
 
 mod args;
+mod given;
 mod text;
 
 pub(crate) use args::{Args, Format};
@@ -14,19 +15,25 @@ use crate::eval::reproduce::{Beside, PaperTable, derived, drawn, tables};
 use crate::eval::scores::aligned;
 use crate::files::outputs;
 use crate::workspace::Reproduction;
+use clap::Command;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Lists the tables, describes one, or runs it on the datasets that are given and prints the numbers.
+/// Lists the tables, describes one, or runs it on the datasets that are given and prints the numbers. `program` has the
+/// subcommands that figures without rows are made by.
 ///
 /// # Errors
 /// An unknown table, dataset or row; what ends a run.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args, program: &Command) -> Result<()> {
     let Some(name) = &args.table else { return output::print(&list()) };
     let table = PaperTable::named(name)?;
+    let (commands, unused) = args.given.passed_on(table.made_by, program)?;
     if table.rows.is_empty() && args.output.is_some() {
-        return Err(elsewhere(table));
+        return Err(elsewhere(table, &commands));
+    }
+    if table.rows.is_empty() && !unused.is_empty() {
+        tell(&format!("note: no command of this figure takes {}", unused.join(", ")));
     }
     let reproduction = Reproduction::new(table, args.row.clone(), data(table, &args.data)?, args.options(table))?;
     let folder = args.output.as_deref();
@@ -42,18 +49,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     output::print(&match args.format {
         Format::Terminal => {
             let numbers = escape::lines(&aligned(&text::cells(&all, &derived)));
-            let described = text::described(&reproduction)?;
+            let described = text::described(&reproduction, &commands)?;
             if table.rows.is_empty() { described } else { described + "\n" + &numbers + &text::footnotes(&all) }
         }
-        Format::Markdown if table.rows.is_empty() => text::settings(table),
+        Format::Markdown if table.rows.is_empty() => text::settings(table, &commands),
         Format::Markdown => {
-            text::settings(table) + &markdown_table(&text::cells(&all, &derived)) + &text::footnotes(&all)
+            text::settings(table, &commands) + &markdown_table(&text::cells(&all, &derived)) + &text::footnotes(&all)
         }
         Format::Csv => csv_rows(&text::cells_with_differences(&all, &derived))?,
         Format::Json => {
             let value = json!({
                 "table": table.name, "paper": table.paper, "settings": table.settings,
-                "max_tokens": table.max_tokens, "numbers": all, "derived": derived, "made_by": table.made_by,
+                "max_tokens": table.max_tokens, "numbers": all, "derived": derived, "made_by": commands,
             });
             format!("{}\n", escape::json(&value.to_string()))
         }
@@ -62,8 +69,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// The error of a figure that has no rows to run.
-fn elsewhere(table: &PaperTable) -> MootError {
-    let why = match table.made_by.last() {
+fn elsewhere(table: &PaperTable, commands: &[String]) -> MootError {
+    let why = match commands.last() {
         Some(command) => format!("another command makes it: {command}"),
         None => table.settings.last().map_or_else(|| "nothing here makes it".to_owned(), |line| (*line).to_owned()),
     };

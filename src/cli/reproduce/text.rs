@@ -12,14 +12,14 @@ pub(super) fn path(path: &Path) -> String {
     printable(&path.display().to_string())
 }
 
-/// Paper, settings, datasets and methods, each with its file or with what is missing.
-pub(super) fn described(reproduction: &Reproduction) -> Result<String> {
+/// Paper, settings, datasets and methods, each with its file or with what is missing; of a table without rows its `commands`.
+pub(super) fn described(reproduction: &Reproduction, commands: &[String]) -> Result<String> {
     let table = reproduction.table();
     let mut text = format!("{}: {}\n", table.paper, table.about);
     table.settings.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
     if table.rows.is_empty() {
-        text.push_str(if table.made_by.is_empty() { "" } else { "Commands\n" });
-        table.made_by.iter().for_each(|command| text.push_str(&format!("  {command}\n")));
+        text.push_str(if commands.is_empty() { "" } else { "Commands\n" });
+        commands.iter().for_each(|command| text.push_str(&format!("  {}\n", escape::line(command))));
         return Ok(text);
     }
     text.push_str(&format!("  {}\n", limit(table)));
@@ -48,10 +48,10 @@ fn limit(table: &PaperTable) -> String {
     format!("at most {tokens} new tokens a reply where its method sets no limit of its own (--max-tokens)")
 }
 
-/// Paper and settings in Markdown, and the commands of a table without rows.
-pub(super) fn settings(table: &PaperTable) -> String {
+/// Paper and settings in Markdown, and the `commands` of a table without rows.
+pub(super) fn settings(table: &PaperTable, commands: &[String]) -> String {
     let limit = (!table.rows.is_empty()).then(|| limit(table));
-    let commands = table.made_by.iter().map(|command| format!("`{command}`"));
+    let commands = commands.iter().map(|command| format!("`{}`", escape::line(command)));
     let settings = table.settings.iter().map(|&line| line.to_owned());
     let lines: String = settings.chain(limit).chain(commands).map(|line| format!("- {line}\n")).collect();
     format!("{}: {}\n\n{lines}\n", table.paper, table.about)

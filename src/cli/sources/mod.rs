@@ -3,6 +3,7 @@
 use crate::error::Result;
 use clap::Subcommand;
 
+mod bench;
 mod build;
 mod estimate;
 mod report;

@@ -1,13 +1,13 @@
 //! `moot sources trials`.
 
-use super::build::BenchArgs;
+use super::bench::BenchArgs;
 use crate::cli::args::{corpus, model, values};
 use crate::cli::terminal::runs::print_reports;
 use crate::cli::terminal::{interrupt, output};
 use crate::error::{MootError, Result};
 use crate::eval::compare::tables::{csv_rows, markdown_table};
 use crate::files::outputs;
-use crate::workspace::{PlanOptions, RunOptions, SourceTrial, SourceTrials};
+use crate::workspace::{CorpusOptions, MethodOptions, PlanOptions, RunOptions, SourceTrial, SourceTrials};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -41,6 +41,18 @@ pub(super) struct Args {
     /// Sources that kappa-RRSS selects, where kappa does not vary
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::count, allow_negative_numbers = true)]
     kappa: usize,
+    /// Maximum tokens of a reply [default: 128]
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    max_tokens: Option<usize>,
+    /// A folder of your own prompts, named as by `moot prompts list`
+    #[arg(long, value_name = "DIR")]
+    prompts: Option<PathBuf>,
+    /// Rank the documents of Naive RAG by the vectors of this embedder, instead of the words that they share with the question
+    #[arg(long, value_name = "NAME")]
+    embedder: Option<String>,
+    /// Device of the embedder: cpu, cuda, cuda:N or metal
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", requires = "embedder", hide_short_help = true)]
+    embedder_device: String,
     /// Questions in flight
     #[arg(long, value_name = "N", default_value = "8", value_parser = values::count, allow_negative_numbers = true)]
     in_flight: usize,
@@ -82,6 +94,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
     // A process listens for Ctrl-C once.
     let control = interrupt::listen()?;
     let (pools, questions) = args.bench.options().pools(&control)?;
+    if questions.0 == 0 {
+        return Err(MootError::Usage("--estimate 0: expected at least 1, to estimate weights from".into()));
+    }
     let experiment = SourceTrials { trials: trials(args, questions)?, options: options(args) };
     experiment.deal(&pools)?;
     print_reports(experiment.estimate(&control)?).map_or(Ok(()), Err)?;
@@ -114,7 +129,14 @@ fn trials(args: &Args, questions: (usize, usize)) -> Result<Vec<SourceTrial>> {
 }
 
 fn options(args: &Args) -> PlanOptions {
+    let (max_tokens, prompts) = (args.max_tokens, args.prompts.clone());
     PlanOptions {
+        method: MethodOptions { max_tokens, prompts, ..MethodOptions::default() },
+        corpus: CorpusOptions {
+            embedder: args.embedder.clone(),
+            embedder_device: args.embedder_device.clone(),
+            ..CorpusOptions::default()
+        },
         classifier: args.classifier.options(),
         model: args.model.name(),
         runtime: args.model.runtime.options(),

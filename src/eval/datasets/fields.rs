@@ -106,11 +106,7 @@ pub(super) fn bounded(question: Question) -> Question {
 
 /// `question` with the title of each document before its text, unless the text begins with it.
 pub(super) fn titled(mut question: Question) -> Question {
-    for document in &mut question.documents {
-        if let Some(title) = document.title.as_ref().filter(|title| !document.text.starts_with(title.as_str())) {
-            document.text = format!("{title} {}", document.text);
-        }
-    }
+    question.documents = question.documents.into_iter().map(|document| document.titled(' ')).collect();
     question
 }
 

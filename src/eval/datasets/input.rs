@@ -3,7 +3,7 @@
 use super::scan::{self, Fault, Member};
 use crate::error::{MootError, Result};
 use crate::files;
-use crate::jsonl::{self, Lines, Object, json_fault, shortened};
+use crate::jsonl::{self, Lines, Object, Unique, json_fault, shortened};
 use csv::ErrorKind;
 use serde_json::{Map, Value};
 use std::io::Read;
@@ -122,7 +122,7 @@ fn read(path: &Path) -> Result<String> {
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-fn value(text: &str, bare_nan: bool) -> std::result::Result<Value, serde_json::Error> {
+fn value(text: &str, bare_nan: bool) -> std::result::Result<Unique, serde_json::Error> {
     // Most items are strict JSON; only others are searched for bare words.
     let strict = jsonl::parse(text.trim().as_bytes());
     match strict {
@@ -133,8 +133,8 @@ fn value(text: &str, bare_nan: bool) -> std::result::Result<Value, serde_json::E
 
 fn parse(path: &Path, line: usize, prefix: String, text: &str, bare_nan: bool) -> Result<Object> {
     match value(text, bare_nan) {
-        Ok(Value::Object(fields)) => Ok(Object::new(path, line, prefix, fields)),
-        Ok(other) => {
+        Ok(Unique(Value::Object(fields))) => Ok(Object::new(path, line, prefix, fields)),
+        Ok(Unique(other)) => {
             let at = prefix.trim_end_matches('.');
             let expected = if at.is_empty() { "a JSON object".to_owned() } else { format!("a JSON object in `{at}`") };
             Err(complaint(path, Some(line), &expected, &jsonl::describe(&other)))

@@ -37,6 +37,7 @@ mod wikicontradict;
 pub use fields::question_id;
 pub use input::{Form, Item};
 pub use row::Row;
+pub use truthfulqa::BEST_INCORRECT;
 
 /// Every form, in the order of detection: the narrower before the wider.
 pub const DATASETS: &[Row] = &[
@@ -176,6 +177,15 @@ pub fn load_with(path: &Path, options: &Options) -> Result<Dataset> {
     let sha256 = sha256_file(path)?;
     let identity = DatasetIdentity { name, sha256, questions: questions.len(), titled: row.titled };
     Ok(Dataset { identity, format: row.name, questions, skipped })
+}
+
+/// Whether the first item of the file at `path` has a field called `name`.
+///
+/// # Errors
+/// As [`load_with`], for a file that cannot be split into items.
+pub fn has_field(path: &Path, options: &Options, name: &str) -> Result<bool> {
+    let form = options.form.map_or_else(|| input::detect(path, &names()), Ok)?;
+    Ok(input::items(path, form, true)?.next().transpose()?.is_some_and(|item| item.object.has(name)))
 }
 
 /// The question of an item, as methods are given it.

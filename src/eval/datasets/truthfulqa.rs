@@ -16,8 +16,11 @@ pub(super) const ROW: Row = Row {
     titled: false,
 };
 
+/// The field that names the wrong answer of the two options. The file of 2021 does not have it.
+pub const BEST_INCORRECT: &str = "Best Incorrect Answer";
+
 /// The best answer is the first alias. The first wrong answer is the one that binary choice takes: the file of January 2025 names
-/// it (`Best Incorrect Answer`).
+/// it ([`BEST_INCORRECT`]).
 fn read(item: &Item) -> Result<Question> {
     let object = &item.object;
     let text = object.full_string("Question")?.trim().to_owned();
@@ -28,7 +31,7 @@ fn read(item: &Item) -> Result<Question> {
         }
     }
     let mut wrong: Vec<String> =
-        object.optional_string("Best Incorrect Answer")?.iter().flat_map(|cell| trimmed(cell)).collect();
+        object.optional_string(BEST_INCORRECT)?.iter().flat_map(|cell| trimmed(cell)).collect();
     for answer in listed(&object.full_string("Incorrect Answers")?) {
         if !wrong.contains(&answer) {
             wrong.push(answer);

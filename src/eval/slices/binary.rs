@@ -5,6 +5,9 @@ use crate::question::{Gold, Question};
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
+/// Why a question is left out that has no documents.
+pub const NO_DOCUMENTS: &str = "no documents";
+
 /// The best answer and the first incorrect one, in an order drawn by the seed. The question's documents stay.
 pub(super) fn build(question: &Question, random: &mut ChaCha8Rng) -> Result<Vec<Question>, &'static str> {
     let gold = question.gold.as_ref().ok_or("no right answer")?;
@@ -34,5 +37,5 @@ pub fn with_documents(questions: &mut [Question], others: &[Question]) -> usize 
 
 /// The question unchanged: only its documents were needed.
 pub(super) fn as_it_is(question: &Question, _: &mut ChaCha8Rng) -> Result<Vec<Question>, &'static str> {
-    if question.documents.is_empty() { Err("no documents") } else { Ok(vec![question.clone()]) }
+    if question.documents.is_empty() { Err(NO_DOCUMENTS) } else { Ok(vec![question.clone()]) }
 }

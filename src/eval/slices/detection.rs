@@ -124,13 +124,13 @@ fn relation(document: &Document, answer: &str, gold: Option<&Gold>) -> Option<Cl
     match (label.kind.as_str(), answered(&label.answer)) {
         ("noise" | "distractor", _) => Some(ClaimRelation::Irrelevant),
         (_, Some(own)) if Level::Scored.equal(own, answer) => Some(ClaimRelation::Supports),
-        // Another name of the same answer, where any one is enough.
+        // Another alias of the answer, for a question where one alias is enough.
         (_, Some(own)) if gold.is_some_and(|gold| !gold.all_required) && right(own) && right(answer) => {
             Some(ClaimRelation::Supports)
         }
         (_, Some(own)) if Level::Scored.contains(own, answer) || Level::Scored.contains(answer, own) => None,
         (_, Some(_)) | ("misinfo", None) => Some(ClaimRelation::Contradicts),
-        // A paragraph as it was, of which the set says only that it is not a false one.
+        // An original paragraph: the dataset says only that it was not falsified.
         ("other", None) if gold.is_some() && Level::Scored.contains(&document.text, answer) => {
             Some(ClaimRelation::Supports)
         }

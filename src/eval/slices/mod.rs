@@ -70,7 +70,7 @@ pub static KINDS: &[Kind] = &[
     },
     Kind {
         name: "binary",
-        about: "two options: the best answer and the first incorrect one",
+        about: "two options: the best answer and the best incorrect one, which the dataset lists first",
         source: "ConflictScore, section 6 (TruthfulQA, multiple choice)",
         build: Build::Each(binary::build),
     },

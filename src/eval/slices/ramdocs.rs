@@ -131,8 +131,8 @@ fn chosen<'a>(question: &'a Question, random: &mut ChaCha8Rng) -> Result<Vec<Cho
 
 /// The document in pieces of at most 100 words, each behind the document's title.
 fn pieces(document: &Document) -> Vec<Document> {
-    let title = document.title.as_deref().filter(|title| document.text.starts_with(title)).unwrap_or_default();
-    let body = &document.text[title.len()..];
+    let body = document.after_title().unwrap_or(&document.text);
+    let title = &document.text[..document.text.len() - body.len()];
     let ranges = Chunking::default().cut(body);
     if ranges.len() <= 1 {
         return vec![document.clone()];

@@ -41,7 +41,7 @@ impl Ctx<'_> {
                 (relations, "classifier", self.next_stage())
             }
             None => {
-                // `ask_all` goes on to the next stage: the number of its own is read before.
+                // Read first: `ask_all` advances the number to the next stage.
                 let stage = self.stage;
                 let asks: Vec<Ask> = pairs.iter().map(entailment::ask).collect();
                 let calls = self.ask_all(&asks)?;

@@ -32,7 +32,7 @@ fn taken_over(reply: Reply) -> Reply {
     Reply { usage: Usage { prompt, reused: prompt, computed: 0, generated: 0 }, seconds: 0.0, ..reply }
 }
 
-/// Both are sent alike: the reply to one is the reply to the other.
+/// Whether the two calls are equal, so that the reply to one is the reply to the other.
 fn alike<'a>(a: impl Into<Identity<'a>>, b: &'a Call) -> bool {
     a.into().deciding() == Identity::from(b).deciding()
 }
@@ -77,7 +77,7 @@ impl Ctx<'_> {
             let Some(Known::Beside(first)) = *known else { continue };
             let reply = results[first].as_ref().and_then(|result| result.as_ref().ok()).cloned().map(taken_over);
             reply.iter().for_each(|reply| report(index, reply, Some(self.calls.len() + first)));
-            // No one sees this error: an equal call failed before, and its failure is the stage's.
+            // Placeholder: the equal call failed first, and the stage returns that error.
             results[index] = Some(reply.ok_or(MootError::Interrupted));
         }
         // In the order of the asks, in whatever order replies came: numbers are the same in every run.
@@ -152,14 +152,15 @@ impl Ctx<'_> {
         for file in [Some(ask.prompt), ask.system].into_iter().flatten().chain(formats) {
             self.must_be_listed(file)?;
         }
-        // A scored call generates nothing that a grammar could hold.
+        // A call without generated tokens has nothing to constrain.
         let held = !self.settings.free_form && ask.max_tokens != Some(0);
         let call = Call {
             round: ask.round,
             document: ask.document,
             prefill: ask.prefill.clone(),
             score: ask.score,
-            // Thoughts come before a reply: one that is begun is past them. A raw prompt has no chat to ask for them.
+            // A prefill begins the reply, so thoughts can no longer precede it. A raw prompt has no template to request
+            // them.
             think: if ask.prefill.is_empty() && !ask.raw { self.settings.think } else { 0 },
             sampling: ask.sampling.unwrap_or(self.settings.sampling),
             stop: ask.stop.clone(),

@@ -154,7 +154,7 @@ fn ask(text: &Text<'_>, part: Option<&str>, extent: Extent, most: usize) -> Ask 
     let salient = extent == Extent::Salient;
     // Claims of one sentence share its subject, so a list may have one for every two words; none needs more items.
     let words = part.unwrap_or(text.text).split_whitespace().count();
-    // A script without spaces has one word a sentence, hence characters too.
+    // A sentence in a script without spaces counts as one word, so characters are counted too.
     let characters = part.unwrap_or(text.text).chars().count();
     let items = most.min((words.max(characters / 6) / 2).max(4));
     let question = Some(text.question).filter(|question| !question.trim().is_empty());

@@ -71,8 +71,8 @@ pub(super) fn entailed(
     Ok(labels)
 }
 
-/// For each pair the sentence of its document that has the pair's relation with the highest probability, and that. Of equals
-/// the one that shares most words with the claim, then the first.
+/// For each pair, the sentence of its document for which the pair's relation has the highest probability, and that
+/// probability. Of equals the sentence that shares most words with the claim, then the first.
 fn sentences_of(ctx: &mut Ctx<'_>, work: &Work<'_>, open: &[Open]) -> Result<Vec<(String, f32)>> {
     let pieces: Vec<Vec<String>> = open.iter().map(|((_, document), ..)| quote::pieces(work.text(*document))).collect();
     let mut premises = Vec::new();

@@ -145,11 +145,7 @@ fn read(call: &CallRecord, work: &Work<'_>, number: usize) -> DocumentLabel {
     let Some(relation) = relation(field("label")) else { return malformed(number, ROLE, vec![call.number]) };
     let label = DocumentLabel { calls: vec![call.number], ..plain(number, relation, ROLE) };
     let label = DocumentLabel { reason: whole_words(field("reason")), ..label };
-    let label = quoted(label, work.text(number), field("quote"));
-    match label.fault {
-        Some(LabelFault::Unquoted) if work.how.quotes == Quotes::Any => DocumentLabel { fault: None, ..label },
-        _ => label,
-    }
+    work.how.counted(quoted(label, work.text(number), field("quote")))
 }
 
 /// A reason that the grammar cut at its last character, cut at its last word instead.

@@ -4,6 +4,7 @@ use super::weights::LabelWeights;
 use crate::error::{MootError, Result};
 use crate::protocol::presets::Preset;
 use crate::protocol::switches::{Kind, Switch, Values};
+use crate::question::{DocumentLabel, LabelFault};
 use serde_json::Value;
 
 /// The switch `labels`: how a claim is labelled against a document.
@@ -91,6 +92,14 @@ impl Labelling {
     /// No switch of replies is set that has no meaning for scores.
     pub(super) fn can_be_scored(&self) -> bool {
         self.label_first && !self.together && self.quotes != Quotes::Any
+    }
+
+    /// `label` of a reply. With [`Quotes::Any`] it counts although the document does not have its quote.
+    pub(super) fn counted(&self, label: DocumentLabel) -> DocumentLabel {
+        match label.fault {
+            Some(LabelFault::Unquoted) if self.quotes == Quotes::Any => DocumentLabel { fault: None, ..label },
+            _ => label,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::pairs::{ClaimDocument, Work, malformed, plain, quoted};
 use super::replies::{MARKER_TOKENS, can_be_asked_again, labeller, retry_all};
-use super::settings::ROLE;
+use super::settings::{Quotes, ROLE};
 use crate::answers::quote;
 use crate::error::Result;
 use crate::prompt_file;
@@ -19,6 +19,9 @@ pub(crate) const TOGETHER: File = prompt_file!("conflict_score/together.jinja");
 
 /// Tokens of one document's line, unless its sentences may need more.
 const LINE_TOKENS: usize = 128;
+
+/// Tokens of a line whose quote may be any text, of the 400 characters that the grammar allows.
+const ANY_LINE_TOKENS: usize = 256;
 
 /// Most tokens of the prompt besides claim and documents.
 const INSTRUCTIONS: usize = 400;
@@ -53,7 +56,7 @@ pub(super) fn together(
             match (result, numbers.as_slice()) {
                 (Ok(call), _) => {
                     for (index, &number) in numbers.iter().enumerate() {
-                        let label = line(&call, work.text(number), index, number);
+                        let label = work.how.counted(line(&call, work.text(number), index, number));
                         if can_be_asked_again(&call, &label) {
                             again.push(((*claim, number), label));
                         } else {
@@ -65,7 +68,8 @@ pub(super) fn together(
                     labels.insert((*claim, number), work.failed((*claim, number), ROLE, &error));
                 }
                 (Err(_), _) => {
-                    // What would fail every call ends `try_all`. What is left, as a prompt too long, a half may escape.
+                    // `try_all` returns errors common to all calls. Others, such as a too long prompt, may not recur with
+                    // half the documents.
                     let (first, rest) = numbers.split_at(numbers.len() / 2);
                     halves.extend([(*claim, first.to_vec()), (*claim, rest.to_vec())]);
                 }
@@ -93,7 +97,7 @@ fn groups(work: &Work<'_>, claim: usize, numbers: &[usize], context: usize) -> V
     let mut taken = 0;
     for &number in numbers {
         let text = work.text(number);
-        let tokens = quote::tokens_of(text) + MARKER_TOKENS + line_tokens(&quote::pieces(text));
+        let tokens = quote::tokens_of(text) + MARKER_TOKENS + line_tokens(work, &quote::pieces(text));
         taken += tokens;
         match groups.last_mut().filter(|_| taken <= room) {
             Some((_, group)) => group.push(number),
@@ -107,17 +111,22 @@ fn groups(work: &Work<'_>, claim: usize, numbers: &[usize], context: usize) -> V
 }
 
 /// Tokens of the line of a document with these pieces.
-fn line_tokens(pieces: &[String]) -> usize {
-    LINE_TOKENS.max(quote::tokens(pieces, false) + MARKER_TOKENS)
+fn line_tokens(work: &Work<'_>, pieces: &[String]) -> usize {
+    let least = if work.how.quotes == Quotes::Any { ANY_LINE_TOKENS } else { LINE_TOKENS };
+    least.max(quote::tokens(pieces, false) + MARKER_TOKENS)
 }
 
 fn all_of(work: &Work<'_>, claim: usize, numbers: &[usize]) -> Ask {
     let texts: Vec<&str> = numbers.iter().map(|&number| work.text(number)).collect();
     let documents: Vec<&str> = texts.iter().map(|text| text.trim()).collect();
     let pieces: Vec<Vec<String>> = texts.iter().map(|text| quote::pieces(text)).collect();
-    let tokens = pieces.iter().map(|pieces| line_tokens(pieces)).sum();
+    let tokens = pieces.iter().map(|pieces| line_tokens(work, pieces)).sum();
     let ask = Ask::new(ROLE, TOGETHER, json!({ "claim": work.claims[claim], "documents": documents }), &CLAIM_LABELS);
-    let ask = ask.format_values(json!({ "documents": pieces })).max_tokens(tokens);
+    let mut format_values = json!({ "documents": pieces });
+    if work.how.quotes == Quotes::Any {
+        format_values["any"] = true.into();
+    }
+    let ask = ask.format_values(format_values).max_tokens(tokens);
     // A call for several documents speaks for none of them.
     match numbers {
         &[only] => ask.document(work.number(only)),

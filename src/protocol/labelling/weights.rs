@@ -1,8 +1,9 @@
 //! Probabilities of labels: a multinomial logistic model over what the labeller's scores and the words of a pair say.
 //!
-//! A small model's most probable label is nearly always the same one. Its scores still tell supporters from contradictors, once
-//! they are compared with those of other pairs; shared words tell whether a document speaks of the claim at all. A few numbers put
-//! both together. They are fitted to labelled pairs (`moot conflict calibrate`), for one model and one prompt.
+//! A small model's most probable label is nearly always the same one. Its scores still distinguish support from
+//! contradiction if they are compared with those of other pairs, and the share of common words shows whether a document
+//! is about the claim at all. The model has a few weights for both. They are fitted to labelled pairs (`moot conflict
+//! calibrate`), for one model and one prompt.
 
 use crate::error::{MootError, Result};
 use crate::llm::ModelIdentity;

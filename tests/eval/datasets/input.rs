@@ -47,6 +47,11 @@ fn errors_name_line_and_field() {
         ("id,question\na,A?\nb\n", "set.jsonl:3: expected 2 columns, as in the header, found 1"),
         ("id,question\na,\n", "set.jsonl:2: expected a string in `question`, found no such field"),
         ("[]", "set.jsonl: expected a dataset"),
+        (r#"{"question": "A?", "question": "B?"}"#, "set.jsonl:1: expected a JSON object, found `question` twice"),
+        (
+            "[{\"question\": \"A?\"},\n{\"question\": \"B?\", \"documents\": [{\"text\": \"a\", \"text\": \"b\"}]}]",
+            "set.jsonl:2: expected a JSON object, found `text` twice",
+        ),
         (
             "my notes",
             "set.jsonl:1: expected JSON lines, a JSON array, or a table with a header line, found \"my notes\"",

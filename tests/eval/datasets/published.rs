@@ -1,6 +1,6 @@
 //! Small files in each published form; `tests/fixtures/datasets/README.md` names the sources of the schemas.
 
-use super::{fixture, load};
+use super::{fixture, load, load_with};
 use moot::eval::datasets::{self, Dataset};
 use moot::question::{Gold, Question};
 use serde_json::json;
@@ -126,6 +126,40 @@ fn faitheval_has_three_parts() {
         (gold(counterfactual).answers[0][0].as_str(), counterfactual.id.as_str()),
         ("marshmallows", "Mercury_1")
     );
+}
+
+/// The text begins with a title only where it does so in whole words.
+#[test]
+fn a_title_is_part_of_no_longer_word() {
+    let shown = |text: &str| {
+        let item = json!([{ "qid": "1", "ambiguous_entity": "Art", "question": "What is it?", "documents": [
+            { "title": "Art", "text": text, "pid": "1", "answer": "a king" }
+        ] }]);
+        load(&item.to_string()).unwrap().questions[0].documents[0].text.clone()
+    };
+    assert_eq!(shown("Arthur was a king."), "Art Arthur was a king.");
+    assert_eq!(shown("Art: a king."), "Art: a king.");
+}
+
+/// FlashRAG's form does not say that all answers of a set are yes or no; StrategyQA's own form does.
+#[test]
+fn strategyqa_offers_yes_and_no_in_flashrags_form_too() {
+    let row =
+        |golden: &str| format!("{{\"id\": \"test_0\", \"question\": \"Is it?\", \"golden_answers\": {golden}}}\n");
+    let options = datasets::Options::default().format("strategyqa").unwrap();
+    let read = |golden: &str| load_with(&row(golden), &options).map(|set| set.questions[0].clone());
+    for (golden, right, wrong) in [("[\"yes\"]", "yes", "no"), ("[\"No\"]", "no", "yes"), ("[true]", "yes", "no")] {
+        let question = read(golden).unwrap();
+        assert_eq!((question.id.as_str(), &question.options[..]), ("test_0", &["yes".to_owned(), "no".to_owned()][..]));
+        assert_eq!(
+            (&gold(&question).answers, &gold(&question).wrong[..]),
+            (&vec![vec![right.to_owned()]], &[wrong.to_owned()][..])
+        );
+    }
+    for bad in ["[\"perhaps\"]", "[\"yes\", \"no\"]", "[]"] {
+        let error = read(bad).unwrap_err();
+        assert!(error.contains("expected yes, no, true or false, alone in its list, in `golden_answers`"), "{error}");
+    }
 }
 
 /// A reply with the right and the planted answer is wrong; the word "Document:" in a sentence begins no document.

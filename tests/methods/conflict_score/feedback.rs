@@ -18,7 +18,11 @@ fn hold(method: &str, switches: &[(&str, &str)], question: &Question, llm: &Scri
 
 /// A reader that says the first option, and `again` when it is asked again; labels conflict about either option.
 fn reader(again: &'static str) -> Scripted {
-    Scripted::new(move |call: &Call| match (call.role.as_str(), call.prompt.messages().len()) {
+    Scripted::new(move |call: &Call| said(call, again))
+}
+
+fn said(call: &Call, again: &str) -> String {
+    match (call.role.as_str(), call.prompt.messages().len()) {
         ("reader", 1) => OPTIONS[0].into(),
         ("reader", _) => again.into(),
         ("decomposer", _) => r#"Claims: ["The bridge opened in 1931."]"#.into(),
@@ -27,7 +31,7 @@ fn reader(again: &'static str) -> Scripted {
             "Quote: \"Orm's bridge opened in 1947, after the war.\"\nReason: x\nLabel: CONTRADICTS".into()
         }
         _ => "Quote: none\nReason: x\nLabel: IRRELEVANT".into(),
-    })
+    }
 }
 
 fn two_options() -> Question {
@@ -69,6 +73,34 @@ fn an_answer_whose_claim_conflicts_is_given_again_with_the_conflict_shown() {
         revisions(&hold("regenerated-rag", &[], &spoilt, &reader(OPTIONS[0]))),
         [Some(1.0), Some(0.0), Some(0.0)]
     );
+}
+
+/// At the paper's settings a label counts also where its quote is not in the document, or where it has none.
+#[test]
+fn a_document_whose_quote_is_not_in_it_is_shown() {
+    let second = |contradictor: &'static str| {
+        let llm =
+            Scripted::new(move |call: &Call| match (call.role.as_str(), prompt(call).contains("after the war")) {
+                ("labeller", true) => contradictor.into(),
+                _ => said(call, OPTIONS[1]),
+            });
+        let built = methods::build("regenerated-rag", &typed(&[])).unwrap();
+        let record = built.answer(&two_options(), Tools::new(&llm), &Settings::default(), &Silent).unwrap();
+        record.calls[4].messages[2].content.clone()
+    };
+    let against = |contradictor| second(contradictor).split_once("Against it:\n").unwrap().1.to_owned();
+    for (contradictor, shown) in [
+        (
+            "Quote: \"Orm opened late.\"\nReason: Another year.\nLabel: CONTRADICTS",
+            "- document 2 (not its exact words): \"Orm opened late.\"\n\n",
+        ),
+        ("Quote: none\nReason: Another year.\nLabel: CONTRADICTS", "- document 2: Another year.\n\n"),
+        ("Label: CONTRADICTS", "- document 2\n\n"),
+    ] {
+        assert!(against(contradictor).starts_with(shown), "{contradictor}: {}", against(contradictor));
+    }
+    let exact = "Quote: \"Orm's bridge opened in 1947, after the war.\"\nReason: x\nLabel: CONTRADICTS";
+    assert!(against(exact).starts_with("- document 2: \"Orm's bridge"), "{}", against(exact));
 }
 
 /// The paper's labels follow their quotes; others precede them, unless an order is typed.

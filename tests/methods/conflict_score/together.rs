@@ -2,9 +2,11 @@
 
 use super::{BRIDGE, claims, hold, question};
 use crate::methods::{prompt, typed};
+use crate::protocol::formats::accepts;
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::methods;
+use moot::protocol::claims::CLAIM_LABELS;
 use moot::protocol::ctx::{Settings, Tools};
 use moot::question::{Claim, ClaimRelation, DocumentLabel, LabelFault, Question};
 
@@ -67,6 +69,22 @@ fn a_label_that_does_not_count_is_asked_for_alone_where_no_grammar_holds() {
     assert_eq!((record.calls[1].document, record.calls[1].round), (Some(1), 2));
     let held = hold(&asked(&BRIDGE[..2]), &[("together", "true")], Tools::new(&llm), &Settings::default());
     assert_eq!((held.calls.len(), claims(&held)[0].labels[1].fault), (1, Some(LabelFault::Unquoted)));
+}
+
+/// As in the paper, a quote may be any text, and the label counts also where the document does not have it.
+#[test]
+fn quotes_of_any_text_count_in_one_call_too() {
+    let reply = "Document 1: SUPPORTS \"It opened early.\"\nDocument 2: CONTRADICTS \"\"";
+    let llm = Scripted::new(move |_| reply.into());
+    for (quotes, counts) in [("any", [true, true]), ("sentences", [false, false])] {
+        let switches = [("together", "true"), ("quotes", quotes)];
+        let record = hold(&asked(&BRIDGE[..2]), &switches, Tools::new(&llm), &Settings::default());
+        let labels = &claims(&record)[0].labels;
+        assert_eq!([labels[0].counts(), labels[1].counts()], counts, "{quotes}: {labels:?}");
+        assert_eq!((labels[0].misquote.as_str(), &labels[0].quote), ("It opened early.", &None));
+        let format_values = &record.calls[0].format_values;
+        assert_eq!(accepts(&CLAIM_LABELS, format_values, reply), quotes == "any", "{format_values}");
+    }
 }
 
 #[test]

@@ -4,6 +4,18 @@ use crate::eval::reproduce::table::{Needed, PaperTable, TABLE, column, row};
 
 const DOCUMENTS: &str = "779 questions, each with documents from the web, which the paper does not publish";
 
+const ITEMS: &str = "a claim is its question and answer in a template, in the paper a sentence by GPT-4; an item without a conflict has all documents that support the claim, in the paper one";
+
+const REPORTS: &str =
+    "reports are on the question, in the paper on its main entity; at most 40 claims of a report are labelled";
+
+const VERDICTS: &str = "verdicts without an explanation, a constrained choice";
+const FREE: &str = "at most 8 claims of an answer are labelled; verdicts without an explanation, a constrained choice";
+
+const OPTIONS: &str = "the options are a constrained choice of their texts, in the paper letters";
+const JUSTIFIED: &str =
+    "the options are a constrained choice of their texts, in the paper letters; the second answer has no justification";
+
 /// Its tables.
 pub(super) static TABLES: [PaperTable; 4] = [
     PaperTable {
@@ -61,14 +73,16 @@ pub(super) static TABLES: [PaperTable; 4] = [
             column("overall accuracy, conflict", "conflictbench", "accuracy-conflict", "", 1.0),
             column("overall accuracy, no conflict", "conflictbench", "accuracy-no-conflict", "", 1.0),
         ],
-        rows: &[row("conflict-score", "ConflictScore", "conflict-score", &[]).published(&[(
-            "GPT-4.1",
-            &[
-                0.9971, 0.8208, 0.9004, 0.9035, 0.8208, 0.9973, 0.8763, 0.9043, 0.8901, 0.8945, 0.9043, 0.8857, 0.9655,
-                0.9655, 0.9655, 0.9621, 0.9655, 0.9579, 0.9962, 0.8935, 0.942, 0.9508, 0.8935, 0.9972, 0.972, 0.9775,
-                0.9747, 0.9585, 0.9775, 0.8734, 0.9763, 0.9, 0.9366, 0.932, 0.9, 0.9724,
-            ],
-        )])],
+        rows: &[row("conflict-score", "ConflictScore", "conflict-score", &[])
+            .published(&[(
+                "GPT-4.1",
+                &[
+                    0.9971, 0.8208, 0.9004, 0.9035, 0.8208, 0.9973, 0.8763, 0.9043, 0.8901, 0.8945, 0.9043, 0.8857,
+                    0.9655, 0.9655, 0.9655, 0.9621, 0.9655, 0.9579, 0.9962, 0.8935, 0.942, 0.9508, 0.8935, 0.9972,
+                    0.972, 0.9775, 0.9747, 0.9585, 0.9775, 0.8734, 0.9763, 0.9, 0.9366, 0.932, 0.9, 0.9724,
+                ],
+            )])
+            .note(ITEMS)],
         ..TABLE
     },
     PaperTable {
@@ -77,7 +91,7 @@ pub(super) static TABLES: [PaperTable; 4] = [
         about: "conflicts in reports of three prompt strengths",
         settings: &[
             "100 questions whose gold labels have a conflict; lower is better",
-            "reports are on the question here, in the paper on its main entity",
+            "questions without such a conflict are left out before a sample is drawn: --sample 100",
         ],
         max_tokens: 512,
         data: &[Needed {
@@ -91,11 +105,14 @@ pub(super) static TABLES: [PaperTable; 4] = [
         ],
         rows: &[
             row("plain", "RAG", "conflict-report", &[])
-                .published(&[("GPT-4.1", &[0.5238, 0.1517]), ("GPT-4.1-nano", &[0.5654, 0.1656])]),
+                .published(&[("GPT-4.1", &[0.5238, 0.1517]), ("GPT-4.1-nano", &[0.5654, 0.1656])])
+                .note(REPORTS),
             row("balanced", "RAG (Balanced)", "conflict-report", &[("strength", "balanced")])
-                .published(&[("GPT-4.1", &[0.523, 0.1516]), ("GPT-4.1-nano", &[0.5315, 0.153])]),
+                .published(&[("GPT-4.1", &[0.523, 0.1516]), ("GPT-4.1-nano", &[0.5315, 0.153])])
+                .note(REPORTS),
             row("super-balanced", "RAG (Super-Balanced)", "conflict-report", &[("strength", "super-balanced")])
-                .published(&[("GPT-4.1", &[0.543, 0.1715]), ("GPT-4.1-nano", &[0.5673, 0.1715])]),
+                .published(&[("GPT-4.1", &[0.543, 0.1715]), ("GPT-4.1-nano", &[0.5673, 0.1715])])
+                .note(REPORTS),
         ],
         ..TABLE
     },
@@ -118,11 +135,15 @@ pub(super) static TABLES: [PaperTable; 4] = [
             column("informative", "truthfulqa-free", "informative", "", 100.0),
         ],
         rows: &[
-            row("rag", "RAG", "regenerated-rag", &[("feedback", "none")]).published(&[("gpt-4.1-mini", &[78.7, 91.5])]),
+            row("rag", "RAG", "regenerated-rag", &[("feedback", "none")])
+                .published(&[("gpt-4.1-mini", &[78.7, 91.5])])
+                .note(VERDICTS),
             row("control-rag", "Control-RAG", "regenerated-rag", &[("feedback", "warning")])
-                .published(&[("gpt-4.1-mini", &[81.6, 93.2])]),
+                .published(&[("gpt-4.1-mini", &[81.6, 93.2])])
+                .note(VERDICTS),
             row("regenerated-rag", "Regenerated-RAG", "regenerated-rag", &[])
-                .published(&[("gpt-4.1-mini", &[82.4, 93.2])]),
+                .published(&[("gpt-4.1-mini", &[82.4, 93.2])])
+                .note(FREE),
         ],
         ..TABLE
     },
@@ -139,10 +160,15 @@ pub(super) static TABLES: [PaperTable; 4] = [
         }],
         columns: &[column("accuracy", "truthfulqa", "choice-accuracy", "", 100.0)],
         rows: &[
-            row("rag", "RAG", "regenerated-rag", &[("feedback", "none")]).published(&[("gpt-4.1-mini", &[84.21])]),
+            row("rag", "RAG", "regenerated-rag", &[("feedback", "none")])
+                .published(&[("gpt-4.1-mini", &[84.21])])
+                .note(OPTIONS),
             row("control-rag", "Control-RAG", "regenerated-rag", &[("feedback", "warning")])
-                .published(&[("gpt-4.1-mini", &[84.47])]),
-            row("regenerated-rag", "Regenerated-RAG", "regenerated-rag", &[]).published(&[("gpt-4.1-mini", &[85.24])]),
+                .published(&[("gpt-4.1-mini", &[84.47])])
+                .note(OPTIONS),
+            row("regenerated-rag", "Regenerated-RAG", "regenerated-rag", &[])
+                .published(&[("gpt-4.1-mini", &[85.24])])
+                .note(JUSTIFIED),
         ],
         ..TABLE
     },

@@ -38,6 +38,10 @@ const fn debate(
     row(name, label, "madam-rag", switches).published(published)
 }
 
+/// Rounds after the first without the aggregator.
+const PEERS: &str =
+    "agents read each other (history=peers), since there is no aggregator; the paper does not say what they read";
+
 /// A row of figure 3 without the aggregator.
 const fn alone(
     name: &'static str,
@@ -45,15 +49,20 @@ const fn alone(
     switches: &'static [(&'static str, &'static str)],
     published: &'static [(&'static str, &'static [f64])],
 ) -> Row {
-    row(name, label, "madam-rag", switches)
-        .note("agents read each other (history=peers), since there is no aggregator to read; the paper does not say what they read")
-        .published(published)
+    row(name, label, "madam-rag", switches).published(published)
 }
+
+const ASTUTE_RAG: Row = row("astute-rag", "Astute RAG", "astute-rag", &[]).note(
+    "one passage from memory at most, where the model chooses in appendix C; passages from memory and consolidations have 160 tokens a passage",
+);
+
+const SELF_REFLECTION: Row = row("self-reflection", "Single agent with self-reflection", "self-reflection", &[])
+    .note("the second refinement still reads the first answer and its review");
 
 /// The three methods of figure 4.
 const COMPARED: [Row; 3] = [
     row("prompt-based", "Concatenated-prompt", "concatenated", &[]),
-    row("astute-rag", "Astute RAG", "astute-rag", &[]),
+    ASTUTE_RAG,
     row("madam-rag", "MADAM-RAG", "madam-rag", &[]),
 ];
 
@@ -65,6 +74,7 @@ pub(super) static TABLES: [PaperTable; 5] = [
         about: "strict exact match on FaithEval, AmbigDocs and RAMDocs",
         settings: &[
             "at most 3 rounds; greedy and 128 new tokens are the reference code's, the paper names neither",
+            "FaithEval names no wrong answers: they are found in its documents (docs/data.md); where none is found, a reply that adds the wrong answer is right",
             "the scorer's rule of matching is not published; em here requires the words next to each other in an answer (docs/records.md)",
         ],
         data: &[
@@ -93,17 +103,17 @@ pub(super) static TABLES: [PaperTable; 5] = [
                     ("Qwen2.5-72B", &[38.5, 41.2, 20.6]),
                     ("GPT-4o-mini", &[21.0, 51.5, 25.0]),
                 ]),
-            row("self-reflection", "Single agent with self-reflection", "self-reflection", &[]).published(&[
+            SELF_REFLECTION.published(&[
                     ("Llama-3.3-70B", &[25.7, 54.5, 30.4]),
                     ("Qwen2.5-72B", &[39.4, 29.4, 21.8]),
                     ("GPT-4o-mini", &[36.0, 44.5, 22.5]),
                 ]),
-            row("speculative-rag", "Speculative RAG", "speculative-rag", &[]).note("without --embedder its subsets are not clustered").published(&[
+            row("speculative-rag", "Speculative RAG", "speculative-rag", &[]).note("the embedder gets no instruction; without --embedder the subsets of documents are drawn by chance").published(&[
                     ("Llama-3.3-70B", &[41.8, 44.3, 30.6]),
                     ("Qwen2.5-72B", &[56.2, 13.4, 22.2]),
                     ("GPT-4o-mini", &[36.5, 22.5, 23.0]),
                 ]),
-            row("astute-rag", "Astute RAG", "astute-rag", &[]).note("passages from memory and the consolidation have 160 tokens a passage").published(&[
+            ASTUTE_RAG.published(&[
                     ("Llama-3.3-70B", &[37.1, 46.8, 31.8]),
                     ("Qwen2.5-72B", &[44.6, 39.8, 20.8]),
                     ("GPT-4o-mini", &[34.0, 15.0, 13.0]),
@@ -132,7 +142,7 @@ pub(super) static TABLES: [PaperTable; 5] = [
         ],
         rows: &[
             row("prompt-based", "Prompt-based", "concatenated", &[]).published(&[("not named", &[822.69, 126.25])]),
-            row("self-reflection", "Single agent with self-reflection", "self-reflection", &[]).published(&[("not named", &[5033.92, 809.1])]),
+            SELF_REFLECTION.published(&[("not named", &[5033.92, 809.1])]),
             row("madam-rag", "MADAM-RAG", "madam-rag", &[]).published(&[("not named", &[3186.45, 1547.18])]),
         ],
         ..TABLE
@@ -154,8 +164,8 @@ pub(super) static TABLES: [PaperTable; 5] = [
                 &[("rounds", "1"), ("aggregator", "false")],
                 &[(MODEL, &[NONE, NONE, NONE, NONE, 30.0, NONE, NONE, 59.79])],
             ),
-            alone("alone-2", "without aggregator, 2 rounds", &[("rounds", "2"), ("aggregator", "false")], &[]),
-            alone("alone-3", "without aggregator, 3 rounds", &[("aggregator", "false")], &[]),
+            alone("alone-2", "without aggregator, 2 rounds", &[("rounds", "2"), ("aggregator", "false")], &[]).note(PEERS),
+            alone("alone-3", "without aggregator, 3 rounds", &[("aggregator", "false")], &[]).note(PEERS),
             debate(
                 "debate-1",
                 "with aggregator, 1 round",

@@ -4,7 +4,7 @@
 use crate::eval::reproduce::table::{PaperTable, TABLE};
 
 /// How the figures are made (section 5.1).
-const TRIALS: &str = "means over 10 trials; coverage 0.6, mean reliability 0.6, kappa 4, three documents of each source; 200 queries to estimate from, 1,400 to test; here a source's documents come with the question, in the paper Contriever retrieves them";
+const TRIALS: &str = "means over 10 trials; coverage 0.6, mean reliability 0.6, kappa 4, three documents of each source; 200 queries to estimate from, 1,400 to test; here a source's documents come with the question, in the paper Contriever retrieves them, and without --embedder the documents of Naive RAG are ranked by the question's words";
 
 const MODELS: &str = "Llama3-8B, Phi3-mini and GPT-4o-mini";
 
