@@ -136,6 +136,14 @@ pub enum MootError {
         /// The first of these errors, with its question.
         first: String,
     },
+    /// Labels are missing, so nothing can be said of what they would have shown.
+    #[error("{missing} of {labels} labels are missing (malformed or failed): what they would show is not known")]
+    Unlabelled {
+        /// Labels without a value.
+        missing: usize,
+        /// Labels that were asked for.
+        labels: usize,
+    },
     /// `moot record verify` found altered lines, replies that differ, or a run that did not finish; its output says
     /// which.
     #[error("verification failed: a line or a reply differs, or the run did not finish (see above)")]

@@ -23,8 +23,8 @@ pub fn answer(call: &CallRecord) -> Option<&str> {
 /// ROUGE-1 precision (Lin, 2004): the share of the answer's unigrams that the texts hold, each occurrence in the texts
 /// matched at most once. 0 for an answer without unigrams.
 ///
-/// A unigram is a run of letters and digits in lower case, without stemming, canonically equivalent ones alike; where a script has no spaces, a word of
-/// Unicode's segmentation.
+/// A unigram is a run of letters and digits in lower case, without stemming; canonically equivalent runs are the same.
+/// In a script without spaces it is a word of Unicode's segmentation.
 #[must_use]
 pub fn precision<'a>(answer: &str, texts: impl IntoIterator<Item = &'a str>) -> f64 {
     share(unigrams(answer), texts.into_iter().flat_map(unigrams))

@@ -22,7 +22,7 @@ pub(crate) fn k_means(vectors: &[Vec<f32>], clusters: usize, seed: u64) -> Vec<u
             *centroid = mean(members).unwrap_or_else(|| vectors[random.random_range(0..vectors.len())].clone());
         }
         let now = nearest(vectors, &centroids);
-        // While a cluster is empty its next random centroid may change assignments that stand still.
+        // An empty cluster gets another random centroid, which may still change the assignments.
         let settled = now == assigned && (0..clusters).all(|cluster| now.contains(&cluster));
         assigned = now;
         if settled {
@@ -62,7 +62,7 @@ fn mean<'a>(mut vectors: impl Iterator<Item = &'a Vec<f32>>) -> Option<Vec<f32>>
 /// `distance` of each other, and the vectors within `distance` of one of them, each in the first such cluster.
 pub(crate) fn dbscan(vectors: &[Vec<f32>], distance: f32, least: usize) -> Vec<Option<usize>> {
     let near =
-        // Itself without a comparison: a vector without length is at a distance of 1 from itself too.
+        // `a == b` first: the cosine distance of a zero vector to itself is 1.
         |a: usize| (0..vectors.len()).filter(move |&b| a == b || cosine_distance(&vectors[a], &vectors[b]) <= distance);
     let mut clusters: Vec<Option<usize>> = vec![None; vectors.len()];
     let mut count = 0;

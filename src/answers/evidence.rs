@@ -10,12 +10,13 @@ use std::collections::HashSet;
 /// Most characters of a sentence that is shown.
 const MOST: usize = 200;
 
-/// Characters of words that are too common to show the subject ("was", "the").
+/// Words of at most so many characters are too common to identify the subject ("was", "the").
 const SHORT: usize = 3;
 
-/// The sentence of `document` that holds `answer`, cut around the answer where it is long. Of several it is the one with the
-/// most words of `question`, then the first. Where it lacks some of these words, the sentence before it that has the most of
-/// them stands in front: it may name whom "she" is about. `None` where no sentence has a word of the answer.
+/// The sentence of `document` that holds `answer`, cut around the answer if it is long. Of several it is the one with
+/// the most words of `question`, then the first. If it lacks some words of the question, the earlier sentence with most
+/// of these is put before it, since it may name the referent of a pronoun. `None` if no sentence has a word of the
+/// answer.
 #[must_use]
 pub fn sentence(document: &str, answer: &str, question: &str) -> Option<String> {
     let answer = Level::Assessed.words(answer);

@@ -31,7 +31,7 @@ pub struct Held {
     folded: Vec<String>,
     all: HashSet<String>,
     dates: Vec<dates::Date>,
-    /// Documents have agents that answer for them.
+    /// Each document has an agent that answers for it.
     agents: bool,
 }
 
@@ -95,7 +95,7 @@ impl Held {
         if self.holds(answer) {
             return true;
         }
-        // Word by word its numbers would be found in other dates.
+        // Compared word by word, the numbers of a date would be found in other dates.
         if !dates::read(answer).is_empty() {
             return false;
         }

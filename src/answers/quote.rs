@@ -92,7 +92,7 @@ pub fn pieces(document: &str) -> Vec<String> {
             lead = if tail.starts_with(' ') { " " } else { "" };
         }
     }
-    // A short piece takes in what follows it; the last one has nothing behind it.
+    // A short piece was joined with the one after it. A short last piece is joined with the one before it.
     if pieces.len() > 1
         && let Some(short) = pieces.pop_if(|last| is_short(last))
         && let Some(last) = pieces.last_mut()
@@ -102,7 +102,7 @@ pub fn pieces(document: &str) -> Vec<String> {
     pieces
 }
 
-/// A piece that would be too short for a quote.
+/// Whether a piece is too short to be a quote.
 fn is_short(piece: &str) -> bool {
     piece.trim().chars().count() < LEAST
 }
@@ -113,7 +113,7 @@ fn is_short(piece: &str) -> bool {
 pub fn tokens(pieces: &[String], words: bool) -> usize {
     let sizes: Vec<usize> = pieces.iter().map(|piece| tokens_of(piece)).collect();
     if words {
-        // No run of so many characters has more tokens than one that is all of the densest piece.
+        // Upper bound: a run of `WORDS` characters, each with as many tokens as in the densest piece.
         let densest = |(piece, size): (&String, &usize)| (size * WORDS).div_ceil(piece.chars().count().max(1));
         let all: usize = sizes.iter().sum();
         return all.min(pieces.iter().zip(&sizes).map(densest).max().unwrap_or(0));

@@ -78,8 +78,8 @@ const OBJECTS: &[&str] = &[
     "any information",
 ];
 
-/// The answer gives none: "unknown", "I don't know", "N/A", "not stated", "not mentioned in the provided document", "the document
-/// does not say".
+/// Whether a text says that there is no answer: "unknown", "I don't know", "N/A", "not stated", "not mentioned in the
+/// provided document", "the document does not say".
 #[must_use]
 pub fn is_unknown(text: &str) -> bool {
     let words = Level::Voted.words(text);

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "PATH", num_args = 1.., conflicts_with = "corpus", group = "searched")]
     pub docs: Vec<String>,
     /// Give every document of --docs an agent, however many and however long they are
-    #[arg(long, requires = "docs", conflicts_with_all = ["top", "by_source", "retriever"], hide_short_help = true)]
+    #[arg(long, requires = "docs", conflicts_with_all = ["corpus", "top", "by_source", "retriever"], hide_short_help = true)]
     pub whole: bool,
     /// The corpus to search for documents.
     #[command(flatten)]
@@ -116,11 +116,8 @@ impl Args {
 fn print_record(workspace: &Workspace) -> Result<()> {
     let record = workspace.ask(&Silent)?;
     let header = Header { moot_record: INLINE, ..workspace.header() };
-    for line in [serde_json::to_string(&header), serde_json::to_string(&record)] {
-        let line = line.map_err(|e| MootError::Usage(format!("the record cannot be written as JSON: {e} (bug)")))?;
-        output::print_json(&line)?;
-    }
-    Ok(())
+    output::print_json(&header)?;
+    output::print_json(&record)
 }
 
 /// Prints the debate while it is held; `None` where the reader has left.

@@ -82,9 +82,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             "differs": compare::answers_differ(old, &course.record),
             "cost": course.cost,
         });
-        return output::print(&format!("{}\n", escape::json(&object.to_string())));
+        output::print(&format!("{}\n", escape::json(&object.to_string())))?;
+    } else {
+        output::print(&text(&fork, old, &course, args.output.as_deref())?)?;
     }
-    output::print(&text(&fork, old, &course, args.output.as_deref())?)
+    course.record.error.map_or(Ok(()), |error| Err(MootError::Question(error)))
 }
 
 fn text(fork: &Fork, old: &QuestionRecord, course: &Course, saved: Option<&Path>) -> Result<String> {

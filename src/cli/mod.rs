@@ -175,6 +175,12 @@ impl Cli {
         runtime.start_pool(&Notice::new(terminal::tell))
     }
 
+    /// The exit code of an error that is not the command line's. `moot contradictions` and `moot conflict` exit with 1 for a
+    /// finding alone.
+    pub(crate) fn code_of_errors(&self) -> u8 {
+        if matches!(self.command, Command::Contradictions(_) | Command::Conflict(_)) { 2 } else { 1 }
+    }
+
     /// Runs the subcommand.
     ///
     /// # Errors
@@ -221,7 +227,7 @@ impl OfRecord {
 impl OfLab {
     fn run(&self) -> Result<()> {
         match self {
-            Self::Reproduce(args) => reproduce::run(args),
+            Self::Reproduce(args) => reproduce::run(args, &Cli::grouped()),
             Self::Check(args) => check::run(args),
             Self::Slices(args) => slices::run(args),
             Self::Bench(args) => bench::run(args),
@@ -251,21 +257,27 @@ fn listed(command: &clap::Command) -> String {
 /// `command`, of whose subcommands those with options hidden from the short help print it for `--help` too, one line an
 /// option, and every option for `--help-all`.
 fn with_short_help(command: clap::Command) -> clap::Command {
-    let all: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
-    let command = all.iter().fold(command, |command, name| command.mut_subcommand(name, with_short_help));
-    let long = |sub: &&clap::Command| sub.get_arguments().any(Arg::is_hide_short_help_set);
-    let names: Vec<String> = command.get_subcommands().filter(long).map(|sub| sub.get_name().to_owned()).collect();
-    names.iter().fold(command, |command, name| {
-        command.mut_subcommand(name, |sub| {
-            let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
-            let all = Arg::new("help-all").long("help-all").action(ArgAction::HelpLong);
-            // Without a heading: otherwise the two would be listed under that of the last group of options.
-            sub.disable_help_flag(true)
-                .next_help_heading(None::<&str>)
-                .arg(help.help("Print this help"))
-                .arg(all.help("Print every option: switches of methods, sampling, retrieval, engine, servers"))
-        })
-    })
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    names.iter().fold(command, |command, name| command.mut_subcommand(name, |sub| short_help(sub, false)))
+}
+
+/// `command` with such a help. Where a command above it has one, clap's own flag is off here too: `is_below` says so.
+fn short_help(command: clap::Command, is_below: bool) -> clap::Command {
+    let is_long = command.get_arguments().any(Arg::is_hide_short_help_set);
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    let own = is_below || is_long;
+    let command = names.iter().fold(command, |command, name| command.mut_subcommand(name, |sub| short_help(sub, own)));
+    if !own {
+        return command;
+    }
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
+    // Without a heading: otherwise the two would be listed under that of the last group of options.
+    let command = command.disable_help_flag(true).next_help_heading(None::<&str>).arg(help.help("Print this help"));
+    if !is_long {
+        return command;
+    }
+    let all = Arg::new("help-all").long("help-all").action(ArgAction::HelpLong);
+    command.arg(all.help("Print every option: switches of methods, sampling, retrieval, engine, servers"))
 }
 
 /// Converts clap's error to one line and one hint, like all errors of this program; `typed` are the arguments.

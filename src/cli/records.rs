@@ -1,6 +1,6 @@
 //! Reads records for subcommands, and prints on standard error which lines were left out.
 
-use crate::cli::terminal::columns::printable;
+use crate::cli::terminal::tell;
 use crate::error::Result;
 use crate::eval::record::reader::{Ledger, Record};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(super) fn read(path: &Path) -> Result<Record> {
 /// As [`Record::read`].
 pub(super) fn read_whole(path: &Path) -> Result<(Record, Ledger)> {
     let (record, ledger) = Record::read_whole(path)?;
-    let note = |text: &str| anstream::eprintln!("note: {}: {text}", printable(&path.display().to_string()));
+    let note = |text: &str| tell(&format!("note: {}: {text}", path.display()));
     if record.torn {
         note("the last line was cut short and is left out");
     }

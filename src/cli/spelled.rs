@@ -7,12 +7,13 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The command line before an option under test: it has what the option may require, and nothing that it excludes.
-const BEFORE: [&str; 5] = [
+const BEFORE: [&str; 6] = [
     "ask Q",
     "ask Q --docs d",
     "ask Q --corpus c --temperature 1 --classifier c --reranker r",
     RUN,
     "run set.jsonl --answers answers.csv",
+    "run set.jsonl --output record.jsonl --sample 9",
 ];
 const RUN: &str = "run set.jsonl --output record.jsonl";
 const VALUES: [&str; 10] = ["", " 3", " off", " bm25", " 2018", " 2/4", " widened", " int8", " a.csv", " rounds=3"];

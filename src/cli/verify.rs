@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(value_name = "RECORD")]
     pub record: PathBuf,
     /// Only check the hashes of its lines, and that its run ended
-    #[arg(long)]
+    #[arg(long, conflicts_with = "sample")]
     pub hashes: bool,
     /// Only N of its calls, chosen at random
     #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
@@ -79,8 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     bar.finish_and_clear();
     let report = report?;
     if args.json {
-        let json = serde_json::to_string(&report).map_err(|e| MootError::Usage(format!("{e} (bug)")))?;
-        output::print_json(&json)?;
+        output::print_json(&report)?;
     } else {
         remarks(&report).iter().for_each(|note| tell(&format!("note: {note}")));
         output::print(&text(&report))?;
@@ -98,7 +97,7 @@ fn hashes(args: &Args, record: &Record, ledger: &Ledger) -> Result<()> {
         let object = serde_json::json!({
             "lines": lines, "altered": altered, "chain": chain, "questions": questions, "whole": whole,
         });
-        output::print_json(&object.to_string())?;
+        output::print_json(&object)?;
     } else if !hashed && altered.is_empty() {
         let version = record.header.moot_record;
         output::print(&format!(

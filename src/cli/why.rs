@@ -6,7 +6,6 @@ use crate::cli::terminal::columns::{printable, shorten};
 use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
 use crate::error::Result;
-use crate::escape;
 use crate::eval::fork::Cost;
 use crate::eval::scores::aligned;
 use crate::eval::why::Why;
@@ -61,11 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let started = Instant::now();
     let mut all = Vec::new();
     workspace.why(&recorded.record, &olds, args.in_flight, &mut |why| {
-        let shown = if args.json {
-            escape::json(&serde_json::to_string(&why).unwrap_or_default()) + "\n"
-        } else {
-            text(&why, output::columns())
-        };
+        let shown = if args.json { output::json(&why)? } else { text(&why, output::columns()) };
         all.push(why);
         output::print(&shown)
     })?;

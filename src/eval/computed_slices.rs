@@ -1,6 +1,7 @@
 //! Slices that are computed from a question's record, in addition to a dataset's own. [`SLICES`] has a row for each.
 
 use crate::answers::words::Level;
+use crate::question::Question;
 use crate::transcript::{Event, QuestionRecord};
 
 /// A row of [`SLICES`].
@@ -13,6 +14,17 @@ pub struct Slice {
     pub source: &'static str,
     /// Whether a question is in it.
     pub holds: fn(&QuestionRecord) -> bool,
+    /// The documents that come with the question decide that, before it is answered.
+    of_documents: bool,
+}
+
+impl Slice {
+    /// Whether a question is in it, as far as its own documents say; `None` where its answers or searches decide.
+    #[must_use]
+    pub fn before_answers(&self, question: &Question) -> Option<bool> {
+        let record = || QuestionRecord { question: question.clone(), ..QuestionRecord::default() };
+        self.of_documents.then(|| (self.holds)(&record()))
+    }
 }
 
 /// Every computed slice.
@@ -22,36 +34,42 @@ pub const SLICES: &[Slice] = &[
         about: "a document or retrieved passage holds the words of a right answer",
         source: "DRAG, Table 4 (its complement)",
         holds: |record| gold_retrieved(record) == Some(true),
+        of_documents: false,
     },
     Slice {
         name: "gold-not-retrieved",
         about: "no document and no retrieved passage holds the words of a right answer",
         source: "DRAG, section 5.4, Table 4",
         holds: |record| gold_retrieved(record) == Some(false),
+        of_documents: false,
     },
     Slice {
         name: "factual",
         about: "documents are labelled correct, and none misinfo",
         source: "RA-RAG, Table 1",
         holds: |record| labelled(record) == [true, false],
+        of_documents: true,
     },
     Slice {
         name: "misinformation",
         about: "documents are labelled misinfo, and none correct",
         source: "RA-RAG, Table 1",
         holds: |record| labelled(record) == [false, true],
+        of_documents: true,
     },
     Slice {
         name: "irrelevant",
         about: "no document is labelled correct or misinfo",
         source: "RA-RAG, Table 1",
         holds: |record| labelled(record) == [false, false],
+        of_documents: true,
     },
     Slice {
         name: "gold-conflict",
         about: "documents are labelled yes, and others no",
         source: "ConflictScore, section 5",
         holds: |record| has(record, "yes") && has(record, "no"),
+        of_documents: true,
     },
 ];
 

@@ -14,6 +14,7 @@ pub mod judgement;
 pub mod label_fit;
 pub mod merge;
 pub mod metrics;
+pub mod pairs;
 pub mod predictions;
 pub mod queries;
 pub mod record;

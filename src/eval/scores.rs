@@ -5,13 +5,14 @@ use crate::escape;
 use crate::eval::computed_slices::{self, SLICES};
 use crate::eval::metrics::cost::is_fallback;
 use crate::eval::metrics::{BINS, Bins, METRICS, Metric, Needs, Scope, Tally, Unit};
+use crate::eval::pairs::Pairs;
 use crate::eval::predictions;
 use crate::eval::record::reader::Record;
 use crate::eval::stats::{Estimate, RESAMPLES, bootstrap, bootstrap_sums, paired_bootstrap};
 use crate::transcript::{Parsed, QuestionRecord};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 pub(crate) use crate::eval::text_table::{aligned, divided};
 
@@ -34,6 +35,8 @@ pub struct Scores {
     pub malformed: usize,
     /// Departures from the method's protocol.
     pub fallbacks: usize,
+    /// Questions that ended in an error.
+    pub errors: usize,
     /// One row a metric, as in [`METRICS`]; `None` where no question has a value.
     pub rows: Vec<(&'static Metric, Option<Estimate>)>,
     method: String,
@@ -42,7 +45,7 @@ pub struct Scores {
     dataset: Option<String>,
 }
 
-/// The difference of a record from the first one, on the questions that both have.
+/// The difference of a record from the first one, on the questions that both have with the same content.
 pub struct Difference {
     /// The first record's name.
     pub from: String,
@@ -50,8 +53,12 @@ pub struct Difference {
     pub to: String,
     /// Questions in both.
     pub common: usize,
-    /// Questions in one of them only.
+    /// Questions of the two that are in no pair.
     pub unpaired: usize,
+    /// Of these, questions of one of them only.
+    pub alone: usize,
+    /// Questions of the other record that have the id of a question of the first one, and other content.
+    pub other_content: usize,
     /// Other minus first, one row a metric.
     pub rows: Vec<(&'static Metric, Option<Estimate>)>,
 }
@@ -161,6 +168,7 @@ pub fn score(record: &Record) -> Scores {
         calls: calls().count(),
         malformed: calls().filter(|call| call.parsed == Parsed::Malformed).count(),
         fallbacks: questions.iter().flat_map(|question| &question.events).filter(|event| is_fallback(event)).count(),
+        errors: questions.iter().filter(|question| question.error.is_some()).count(),
         rows: METRICS
             .par_iter()
             .map(|metric| (metric, applies(metric, record).then(|| estimate(metric, &questions)).flatten()))
@@ -172,23 +180,22 @@ pub fn score(record: &Record) -> Scores {
     }
 }
 
-/// Compares two records question by question, matched by id.
+/// Compares two records question by question, paired by id and content.
 #[must_use]
 pub fn compare(from: &Record, to: &Record) -> Difference {
-    let others: HashMap<&str, &QuestionRecord> = to.questions.iter().map(|q| (q.question.id.as_str(), q)).collect();
-    let mut pairs: Vec<(&QuestionRecord, &QuestionRecord)> =
-        from.questions.iter().filter_map(|q| Some((q, *others.get(q.question.id.as_str())?))).collect();
-    pairs.sort_by(|a, b| a.0.question.id.cmp(&b.0.question.id));
+    let pairs = Pairs::of(from, to);
     Difference {
         from: from.path.display().to_string(),
         to: to.path.display().to_string(),
-        common: pairs.len(),
-        unpaired: from.questions.len() + to.questions.len() - 2 * pairs.len(),
+        common: pairs.both.len(),
+        unpaired: pairs.unpaired,
+        alone: pairs.alone(),
+        other_content: pairs.other_content,
         rows: METRICS
             .par_iter()
             .map(|metric| {
                 let both = applies(metric, from) && applies(metric, to);
-                (metric, both.then(|| difference(metric, &pairs)).flatten())
+                (metric, both.then(|| difference(metric, &pairs.both)).flatten())
             })
             .collect(),
     }
@@ -205,6 +212,7 @@ pub fn json(scores: &[Scores], differences: &[Difference]) -> Value {
                 "dataset": s.dataset, "dataset_questions": s.expected,
                 "questions": s.questions, "without_gold": s.without_gold,
                 "calls": s.calls, "malformed_replies": s.malformed, "fallbacks": s.fallbacks,
+                "errors": s.errors,
                 "metrics": metrics(&s.rows),
             })
         })
@@ -213,7 +221,8 @@ pub fn json(scores: &[Scores], differences: &[Difference]) -> Value {
         .iter()
         .map(|d| {
             json!({
-                "from": d.from, "to": d.to, "common": d.common, "unpaired": d.unpaired, "metrics": metrics(&d.rows),
+                "from": d.from, "to": d.to, "common": d.common, "unpaired": d.unpaired,
+                "other_content": d.other_content, "metrics": metrics(&d.rows),
             })
         })
         .collect();
@@ -235,8 +244,12 @@ pub fn describe(s: &Scores) -> String {
         n if n == s.questions => ", no question has gold answers".to_owned(),
         n => format!(", {n} without gold answers"),
     };
+    let errors = match s.errors {
+        0 => String::new(),
+        n => format!(", {n} ended in an error"),
+    };
     format!(
-        "{}: {}{dataset} with {}: {}{of} questions{gold}, {} calls, {} malformed, {} fallbacks\n",
+        "{}: {}{dataset} with {}: {}{of} questions{gold}{errors}, {} calls, {} malformed, {} fallbacks\n",
         escape::line(&s.name),
         s.method,
         escape::line(&s.model),

@@ -140,6 +140,10 @@ impl Compared {
             self.names[0],
             self.differences.iter().map(|difference| difference.common).min().unwrap_or(0)
         ));
+        match self.differences.iter().map(|difference| difference.other_content).max() {
+            None | Some(0) => {}
+            Some(n) => text.push_str(&format!("{n} with the same id and other content left out\n")),
+        }
         for group in rows_shown.chunks(BESIDE) {
             let names = group.iter().map(|&row| self.scores[0].rows[row].0.name.to_owned());
             let mut rows = vec![head("", &mut names.into_iter())];

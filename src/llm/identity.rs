@@ -16,8 +16,9 @@ use crate::transcript::CallRecord;
 use serde::Serialize;
 use serde_json::Value;
 
-/// All of a call that decides its reply, but for the model and the texts of format files, which headers of records
-/// name. `None` is a field that a projection leaves out, or that a record of version 1 does not have for each call.
+/// The fields of a call that decide its reply. The model and the texts of format files are not among them: the headers
+/// of records name these. `None` is a field that a projection leaves out, or that version 1 did not record for each
+/// call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Identity<'a> {
     role: Option<&'a str>,
@@ -45,7 +46,7 @@ enum Sent<'a> {
 pub type Key = String;
 
 impl<'a> Identity<'a> {
-    /// Without the seed where no token is drawn: there it changes nothing.
+    /// Without the seed if decoding is greedy: then it changes nothing.
     #[must_use]
     pub fn deciding(self) -> Self {
         let seed = self.seed.filter(|_| self.sampling != Some(Sampling::Greedy));

@@ -1,5 +1,4 @@
-//! A wrapper of a model: it may answer calls itself, change or watch them; everything else is that of
-//! the model behind it.
+//! A wrapper of a model. It answers, changes or watches calls, and forwards everything else to the model behind it.
 
 use crate::engine::{Engine, Stats};
 use crate::error::{MootError, Result};
@@ -14,7 +13,7 @@ pub(crate) trait Layer: Send + Sync {
     /// Answers a stage of calls, as [`Llm::answer`].
     ///
     /// # Errors
-    /// Each call's own.
+    /// One result a call; a call that fails has its error.
     fn answer_stage(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>>;
 }
 

@@ -78,7 +78,7 @@ impl Local {
     fn refuse_by_bytes(&self, call: &Call) -> Result<()> {
         let limits = self.engine.limits();
         let (bytes, limit) = (call.bytes(), limits.context.min(limits.positions()));
-        // A token of one byte is the least: most calls end here.
+        // A token has at least one byte, so a call of so few bytes fits. Most calls return here.
         if bytes <= limit {
             return Ok(());
         }
@@ -94,12 +94,12 @@ impl Local {
         Err(MootError::TooLong { what, needed: prompt.saturating_add(generate), prompt, generate, limit_name, limit })
     }
 
-    /// Thinking within `tokens`.
+    /// Thoughts with a budget of `tokens`.
     fn think(&self, tokens: usize) -> Result<Think> {
         let (tokenizer, marks) = (&self.engine.model().tokenizer, self.engine.model().template.thought_marks());
         let ids = |text: String| -> Result<Vec<u32>> {
             let mut ids = tokenizer.encode_prompt(&[Segment::Scaffold(text)])?;
-            // Not the beginning of a sequence.
+            // These ids are appended to a sequence, so they have no beginning-of-sequence token.
             if tokenizer.add_bos() && ids.first().copied() == tokenizer.bos_id() {
                 ids.remove(0);
             }
@@ -219,11 +219,11 @@ impl Llm for Local {
         drop(events);
         let refused = results.iter().any(Option::is_some);
         if refused && on_failure == OnFailure::Cancel {
-            // A refused call ends such a stage before anything is computed. Each request holds a sender.
+            // A refused call ends the stage before anything is computed. Each request holds a sender of `events`.
             drop(requests);
         } else if let Err(error) = self.engine.submit_all(requests) {
             // Submitted together, so that a stage runs in the same steps and shares its common prefix.
-            // One result has the error; the others are as good as interrupted.
+            // Errors cannot be cloned: the first result has it, and the others are `Interrupted`.
             results.iter_mut().find(|result| result.is_none()).into_iter().for_each(|result| {
                 *result = Some(Err(MootError::Engine(error.to_string())));
             });

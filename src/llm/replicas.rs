@@ -132,7 +132,7 @@ impl Replicas {
             let server = &self.servers[at];
             server.in_flight.fetch_add(1, Ordering::Relaxed);
             let ended = || Err(MootError::Interrupted);
-            // `answer` waits for the reply on a thread that a cancelled call does not wait for: its connection is cut at once.
+            // `answer` watches the cancellation while another thread waits for the reply, and cuts its connection.
             let mut answered = server.remote.answer(std::slice::from_ref(call), OnFailure::Continue, &mut |_, _| {});
             let answered = answered.pop().unwrap_or_else(ended);
             server.in_flight.fetch_sub(1, Ordering::Relaxed);

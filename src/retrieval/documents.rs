@@ -93,16 +93,9 @@ fn document(hit: Hit) -> Document {
     let Hit { passage, copies, .. } = hit;
     let file = Path::new(&passage.origin.file).file_name().map(|name| name.to_string_lossy().into_owned());
     let name = passage.title.clone().or(file).unwrap_or_else(|| passage.origin.file.clone());
-    // As whole words: "Arthur was king" does not begin with the title "Art".
-    let begins =
-        |title: &str| passage.text.strip_prefix(title).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
-    let text = match &passage.title {
-        Some(title) if !title.trim().is_empty() && !begins(title) => format!("{title}\n{}", passage.text),
-        _ => passage.text,
-    };
     Document {
         name,
-        text,
+        text: passage.text,
         title: passage.title,
         source: passage.source,
         date: passage.date,
@@ -113,5 +106,6 @@ fn document(hit: Hit) -> Document {
         copies,
         label: None,
     }
+    .titled('\n')
     .composed()
 }

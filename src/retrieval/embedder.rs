@@ -129,7 +129,7 @@ fn identity(name: &str, hash: &str, model: &EmbeddingModel, prefixes: &Prefixes,
         if load.device.is_cpu() { format!("cpu {} {numbers}", kernels::cpu::RECIPE) } else { "gpu".into() };
     let Prefixes { query, passage } = prefixes;
     let limit = recipe.limit;
-    // Absent where nothing is changed, so that indexes made before this was read are still of the same embedder.
+    // Absent without changes, so that older indexes, whose identity has no such field, still match.
     let casing = if model.recased() { " normaliser changed" } else { "" };
     format!(
         "{name} sha256:{hash} {pooling} {length} query {query:?} passage {passage:?} limit {limit} {arithmetic}{casing}"

@@ -37,7 +37,7 @@ pub trait Embedder: Send + Sync {
         None
     }
 
-    /// Number of texts so far that were longer than the model's limit, and whose vectors are of their beginnings.
+    /// Number of texts so far that were longer than the model's limit: only their beginnings were embedded.
     fn truncated(&self) -> u64 {
         0
     }

@@ -177,8 +177,8 @@ impl Store {
         self.pending.extend(sum);
     }
 
-    /// Writes the entries that were put. Where it does not fit, everything before it is forgotten; more than a whole
-    /// file is not kept.
+    /// Writes the pending records. If they do not fit, all earlier records are dropped first. Pending records that
+    /// exceed the limit of the file are not written.
     fn flush(&mut self) {
         let pending = std::mem::take(&mut self.pending);
         if !self.closed && self.head + pending.len() as u64 <= self.limit {
@@ -250,12 +250,12 @@ mod tests {
         let mut store = open(head + 2 * RECORD);
         put(&mut store, &["a", "bb"]);
         assert_eq!((has(&mut store, "a"), has(&mut store, "bb")), (Some(vec![1.0, 0.5]), Some(vec![2.0, 0.5])));
-        // The third makes room for itself, and the file goes on.
+        // The third record does not fit: the first two are dropped.
         put(&mut store, &["ccc"]);
         assert_eq!((has(&mut store, "a"), has(&mut store, "ccc")), (None, Some(vec![3.0, 0.5])));
         put(&mut store, &["dddd"]);
         assert_eq!(store.end, head + 2 * RECORD);
-        // More than a file holds is left out, and what is there stays.
+        // More records than a file holds are not written, and those in the file stay.
         put(&mut store, &["e", "f", "g"]);
         assert_eq!((has(&mut store, "e"), has(&mut store, "dddd")), (None, Some(vec![4.0, 0.5])));
         drop(store);
@@ -281,7 +281,7 @@ mod tests {
             let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
             assert_eq!((mode(&dir), mode(&path)), (0o700, 0o600));
         }
-        // A record that was cut is forgotten, and nothing before it.
+        // Only the record that was cut is dropped.
         let bytes = fs::read(&path).unwrap();
         fs::write(&path, [&bytes[..], b"cut"].concat()).unwrap();
         let embedder = Remembering::over(inner.clone(), &dir);

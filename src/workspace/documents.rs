@@ -84,7 +84,7 @@ impl Asked {
     }
 }
 
-/// The option for which given documents are searched, however few they are.
+/// The reason why given documents are searched even if they are few: an option, or the method.
 fn searched_anyway(corpus: &CorpusOptions, row: &Row) -> Option<String> {
     let typed = [(corpus.by_source, "--by-source"), (corpus.retriever.is_some(), "--retriever")];
     let option = typed.iter().find(|(typed, _)| *typed).map(|(_, option)| format!("{option} was given"));

@@ -41,7 +41,8 @@ impl EmbedderOptions {
         self.name.as_deref().unwrap_or(DEFAULT_EMBEDDER)
     }
 
-    /// Takes `name` where none was given and its files are on this machine; whether it is taken, or one was given.
+    /// Sets `name` if no embedder was named and this one's files are on this machine. Returns whether an embedder is
+    /// named now.
     pub(crate) fn take_if_present(&mut self, name: &str) -> bool {
         let options = Encoder { offline: true, ..Encoder::default() };
         if self.name.is_none() && LocalEmbedder::open(name, &options, &mut |_| {}).is_ok() {
@@ -128,6 +129,7 @@ pub(crate) fn note_truncated(embedder: Option<&dyn Embedder>, control: &Control)
     let count = embedder.map_or(0, Embedder::truncated);
     if count > 0 {
         let texts = plural(count, "passage exceeds", "passages exceed");
-        control.note(&format!("{texts} the embedder's limit: vectors are of the beginnings"));
+        let were = if count == 1 { "was" } else { "were" };
+        control.note(&format!("{texts} the embedder's limit and {were} truncated before embedding"));
     }
 }

@@ -30,8 +30,8 @@ pub struct EstimateOptions {
     pub records: Vec<PathBuf>,
     /// The file of weights that is written.
     pub output: PathBuf,
-    /// ROUGE-1 precision against the source's documents, 0 to 1, below which an answer of a record counts as unknown; 0 drops
-    /// none.
+    /// Least ROUGE-1 precision of a recorded answer against its source's documents, from 0 to 1. Answers below count as
+    /// unknown; 0 drops none.
     pub align: Option<f64>,
     /// The N of `v = N w - 1`, at least 2; by default the number of sources.
     pub sources: Option<usize>,

@@ -83,13 +83,13 @@ impl Workspace {
     }
 }
 
-/// The number, from 0, of the document that is typed as a number from 1 or as a name.
+/// The index of a document that was typed as a number, from 1, or as a name.
 fn document(old: &QuestionRecord, typed: &str) -> Result<usize> {
     let documents: Vec<&str> = old.question.documents.iter().chain(&old.retrieved).map(|d| d.name.as_str()).collect();
     let by_name: Vec<usize> = (0..documents.len()).filter(|&number| documents[number] == typed).collect();
     let by_number = typed.parse::<usize>().ok().filter(|number| (1..=documents.len()).contains(number));
     match (by_name.as_slice(), by_number) {
-        // A name goes before a number: a document may be called `2`.
+        // A name takes precedence over a number: a document may be called `2`.
         (&[only], _) => Ok(only),
         ([], Some(number)) => Ok(number - 1),
         ([], None) => {

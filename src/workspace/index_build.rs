@@ -111,8 +111,8 @@ impl IndexOptions {
         fill(builder, &corpus, total, embedder.as_ref(), control)
     }
 
-    /// Brings the index up to date with its files. Only changed and new files are read, and only texts that no changed or
-    /// deleted file held are embedded.
+    /// Brings the index up to date with its files. Only changed and new files are read. The vectors of texts that a
+    /// changed or deleted file already had are kept.
     ///
     /// # Errors
     /// An index without recorded files, or of a stopped build; files, an embedder or a folder that cannot be used; a full

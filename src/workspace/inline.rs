@@ -11,7 +11,7 @@ use std::path::{MAIN_SEPARATOR, Path};
 /// A document of a request: `text`, a file as `base64` with its `name`, or the `path` of files. A face fills what it offers.
 #[derive(Debug, Default, Clone)]
 pub struct InlineDocument {
-    /// As clients of retrieval name a document; its name where it has neither name nor title.
+    /// The id that retrieval clients give a document. It is the document's name if `name` and `title` are missing.
     pub id: Option<String>,
     /// Its name, as it is displayed; of a file in base64 the file's name with its ending.
     pub name: Option<String>,

@@ -99,6 +99,9 @@ impl Workspace {
         };
         control.watch.phase(Phase::Opening);
         let entails = plan.methods().iter().any(|method| method.row().needs.entails());
+        if !entails && classifier.name.is_some() {
+            control.note("note: --classifier is not used: no method here compares pairs of texts");
+        }
         let classifier = if entails { open_classifier(classifier, runtime.offline, control)? } else { None };
         let llm = open_models(&plan, entails && classifier.is_none(), control)?;
         let weights = plan.methods().first().and_then(|method| method.weights.as_ref());

@@ -151,6 +151,9 @@ fn check_options(options: &PlanOptions) -> Result<()> {
             None if documents.whole => return wrong("--whole needs --docs".into()),
             None => {}
         },
+        (true, true) if documents.whole => {
+            return wrong("--whole: expected either this or --corpus, found both".into());
+        }
         _ => {}
     }
     match set.find(|option| documents.whole && ["--top", "--by-source", "--retriever"].contains(option)) {

@@ -3,6 +3,7 @@
 use super::program::{THREE, Workspace, moot, run, text};
 use moot::eval::record::reader::Record;
 use serde_json::Value;
+use std::fs;
 use std::process::{Command, Output};
 
 fn here(workspace: &Workspace, typed: &[&str]) -> Command {
@@ -52,6 +53,24 @@ fn a_fork_shows_both_courses_counts_its_calls_and_is_saved() {
         "{json}"
     );
     assert!(json["change"].as_str().unwrap().starts_with("without document 1, "));
+}
+
+/// The new course is printed and saved, and the exit code says that it failed.
+#[test]
+fn a_fork_without_any_document_fails() {
+    let workspace = Workspace::new();
+    let one = r#"{"id": "1", "question": "When did it open?", "documents": ["It opened in 1931."]}"#;
+    fs::write(workspace.path("one.jsonl"), one).unwrap();
+    let model = ["--model", "tiny.gguf"];
+    with_model(
+        &workspace,
+        &[&["run", "one.jsonl", "-o", "out.jsonl", "--method", "madam-rag", "--max-tokens", "8"], &model[..]].concat(),
+    );
+    let mut command = here(&workspace, &["record", "fork", "out.jsonl", "1", "--drop", "1"]);
+    let output = command.args(["--model", "tiny.gguf", "--offline", "--kv-memory", "64M"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("as recorded"), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains("error: madam-rag needs at least 1 document"), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -115,7 +134,10 @@ fn a_table_is_listed_described_run_and_read_again() {
         said.contains("found: ") && said.contains("missing: FaithEval") && said.contains("here: tiny.gguf"),
         "{said}"
     );
-    let ours = |said: &str| said.lines().filter(|line| line.contains("RAMDocs EM") && line.contains(", ")).count();
+    // With an interval, as [0.00, 33.33]; a difference may have a comma too.
+    let interval = |part: &str| part.split_once(']').is_some_and(|(inner, _)| inner.contains(", "));
+    let measured = |line: &&str| line.contains("RAMDocs EM") && line.split('[').skip(1).any(interval);
+    let ours = |said: &str| said.lines().filter(measured).count();
     assert_eq!(ours(&said), 2, "{said}");
     assert_eq!(text(&again().stderr).matches("0 questions (3 recorded before)").count(), 2);
     let typed = ["lab", "reproduce", "madam-rag-1", "-o", "repro", "--model", "tiny.gguf", "--format", "csv"];
@@ -133,7 +155,7 @@ fn a_table_is_listed_described_run_and_read_again() {
     let typed = ["lab", "reproduce", "madam-rag-figure-3", "--data", &ramdocs, "-o", "repro", "--row", "debate-1"];
     let figure = with_model(&workspace, &[&typed[..], &["--model", "tiny.gguf"]].concat());
     assert!(text(&figure.stderr).contains("4 charts and madam-rag-figure-3.csv are in repro"), "{figure:?}");
-    let file = |name: &str| std::fs::read_to_string(workspace.path(&format!("repro/{name}"))).unwrap();
+    let file = |name: &str| fs::read_to_string(workspace.path(&format!("repro/{name}"))).unwrap();
     assert!(file("madam-rag-figure-3-ramdocs-f1.svg").contains("with aggregator"));
     assert!(file("madam-rag-figure-3.csv").contains("\"with aggregator, 1 round\",RAMDocs F1,68.63,"));
     for (typed, said) in [
@@ -183,4 +205,18 @@ fn a_table_of_judged_answers_is_judged() {
     let judged: Vec<&str> =
         said.lines().filter(|line| line.starts_with("RAG ") && line.contains(", ") && line.ends_with(" 3")).collect();
     assert_eq!(judged.len(), 2, "truthful and informative: {said}");
+    // From the records alone the verdicts are read, and no model is opened.
+    let typed = ["lab", "reproduce", "conflictscore-4", "-o", "repro", "--row", "rag", "--model"];
+    let read = || text(&run(here(&workspace, &[&typed[..], &["tiny.gguf"]].concat())).stdout);
+    fs::remove_file(workspace.path("tiny.gguf")).unwrap();
+    let numbers = |said: &str| {
+        let rows = said.lines().filter(|line| line.starts_with("RAG ") && line.contains(", "));
+        rows.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(&read()), judged);
+    // Verdicts on some of the answers give no number.
+    let path = workspace.path("repro/conflictscore.truthfulqa-free.regenerated-rag+feedback=none.tiny.judge.jsonl");
+    let kept = fs::read_to_string(&path).unwrap();
+    fs::write(&path, kept.lines().take(2).map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    assert_eq!(numbers(&read()), [""; 0]);
 }

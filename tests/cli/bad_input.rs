@@ -50,6 +50,12 @@ fn mistyped_arguments_exit_with_2() {
         ("ask Q --docs docs -m tiny.gguf --embedder all-minilm-l6-v2", &["--embedder", "moot embeds nothing"]),
         ("ask Q --corpus docs --embedder minilm", &["no encoder is called", "near: all-minilm-l6-v2"]),
         ("ask Q -m nowhere.gguf", &["moot needs documents", "--docs"]),
+        ("ask Q --corpus docs --whole", &["'--corpus", "cannot be used with", "'--whole'"]),
+        ("ask Q --docs ", &["expected a file, a folder or a glob, found an empty argument"]),
+        ("ask Q --docs https://example.org/a.html", &["found https://example.org/a.html; addresses are not fetched"]),
+        ("ask Q --docs docs --devices cuda:0", &["'cuda:0'", "--devices", "expected a whole number of at least 0"]),
+        ("run set.jsonl -o out.jsonl --sample-seed 3", &["required", "--sample <N>"]),
+        ("record verify out.jsonl --hashes --sample 3", &["--hashes", "cannot be used with", "--sample"]),
         ("ask --docs docs Q?", &["a question goes first"]),
         ("bench -m tiny.gguf --rows 99999999", &["--rows", "4096"]),
         ("bench -m tiny.gguf --weights random", &["--model tiny.gguf", "a short name of the catalog"]),
@@ -98,14 +104,23 @@ fn a_message_is_one_line_whatever_it_quotes() {
 
 #[test]
 fn every_subcommand_has_help() {
-    let folder = folder();
-    for command in
-        ["ask", "run", "score", "record show", "record calls", "record verify", "lab bench", "models", "doctor"]
-    {
-        let output = moot(folder.path(), &[&command.split(' ').collect::<Vec<_>>()[..], &["--help"]].concat());
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success() && text.contains("Usage: moot"), "{text}");
+    fn check(command: &clap::Command, path: &[String]) {
+        for flag in ["-h", "--help"] {
+            let typed = path.iter().map(String::as_str).chain([flag]);
+            let answer = ::moot::cli::Cli::grouped().try_get_matches_from(typed).unwrap_err();
+            assert_eq!(answer.kind(), clap::error::ErrorKind::DisplayHelp, "{path:?} {flag}: {answer}");
+            assert!(answer.to_string().contains("Usage: moot"), "{path:?}: {answer}");
+        }
+        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+            check(sub, &[path, &[sub.get_name().to_owned()]].concat());
+        }
     }
+    check(&::moot::cli::Cli::grouped(), &["moot".to_owned()]);
+    let folder = folder();
+    let output = moot(folder.path(), &["conflict", "calibrate", "--help"]);
+    assert!(
+        output.status.success() && String::from_utf8_lossy(&output.stdout).contains("Usage: moot conflict calibrate")
+    );
 }
 
 /// The help lists each subcommand once, in a group; names of earlier versions work and are not listed.

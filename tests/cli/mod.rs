@@ -19,6 +19,7 @@ mod real;
 mod reproduce;
 mod scores;
 mod several;
+mod slices;
 mod sources;
 mod sources_figures;
 mod sources_notes;

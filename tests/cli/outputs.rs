@@ -137,6 +137,20 @@ fn limited(workspace: &Workspace, limit: &str, typed: &str) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
 
+/// A note or an error that cannot be written is lost, and nothing else.
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_error_on_a_full_disk_ends_no_work() {
+    let workspace = Workspace::new();
+    fs::copy(THREE, workspace.path("set.jsonl")).unwrap();
+    let run = "run set.jsonl -o out.jsonl --model tiny.gguf --kv-memory 64M --max-tokens 8 2>/dev/full";
+    assert_eq!(limited(&workspace, "true", run).status.code(), Some(0));
+    assert_eq!(Record::read(&workspace.path("out.jsonl")).unwrap().questions.len(), 3);
+    for (typed, code) in [("score nowhere.jsonl 2>/dev/full", 1), ("aks 2>/dev/full", 2)] {
+        assert_eq!(limited(&workspace, "true", typed).status.code(), Some(code), "{typed}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_limit_of_the_file_size_is_one_line() {

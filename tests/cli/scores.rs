@@ -158,14 +158,20 @@ fn an_answer_beside_the_right_one_is_reported() {
     assert!(said(&["q0"]).contains("Gold  right, and 1 more\n"), "{}", said(&["q0"]));
 }
 
-/// No reply to such a question can be right: run and score say so, as `moot lab check` does.
+/// Scores of such questions mislead: run and score say so, as `moot lab check` does.
 #[test]
-fn a_right_answer_that_is_also_wrong_is_told() {
+fn a_right_answer_that_is_also_wrong_and_an_unknown_wrong_one_are_told() {
     let workspace = Workspace::new();
     let set = fs::read_to_string(THREE).unwrap();
     let both = set.replace("\"wrong_answers\": [\"Jonas Peet\"]", "\"wrong_answers\": [\"ilse marrow\"]");
     assert_ne!(both, set);
-    for (name, content, wanted) in [("clean", set, false), ("both", both, true)] {
+    const BOTH: &str = "1 question lists a right answer among the wrong ones too";
+    const UNKNOWN: &str = "1 question has documents that contradict each other and no known wrong answer";
+    let context = "Document: The mill burned in 1884.\nDocument: In 1848 there was a fire.";
+    let faith = serde_json::json!({ "qid": "i", "question": "When?", "context": context, "answers": ["1884"] });
+    for (name, content, line, wanted) in
+        [("clean", set, BOTH, false), ("both", both, BOTH, true), ("unknown", faith.to_string(), UNKNOWN, true)]
+    {
         fs::write(workspace.path(&format!("{name}.jsonl")), content).unwrap();
         let (set, out) = (format!("{name}.jsonl"), format!("{name}-out.jsonl"));
         let mut answered = moot(["run", &set, "-o", &out, "--method", "closed-book", "--max-tokens", "8"]);
@@ -174,7 +180,6 @@ fn a_right_answer_that_is_also_wrong_is_told() {
             command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
             text(&run(command).stderr)
         };
-        let line = "1 question lists a right answer among the wrong ones too";
         let (ran, scored) = (here(answered), here(moot(["score", &out])));
         assert_eq!(ran.lines().filter(|said| said.contains(line)).count(), usize::from(wanted), "{ran}");
         assert_eq!(scored.contains(&format!("note: {out}: {line}")), wanted, "{scored}");

@@ -3,6 +3,7 @@
 #[path = "../../models/tests/structure/circles.rs"]
 mod circles;
 mod pages;
+mod used;
 mod writes;
 
 use circles::circles;
@@ -71,24 +72,10 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The names after `crate::` in a line of code: one, or several in braces; none in a comment.
-fn named(line: &str) -> Vec<String> {
-    let code = line.trim_start();
-    if code.starts_with("//") {
-        return Vec::new();
-    }
-    let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-    let mut names = Vec::new();
-    for after in code.split("crate::").skip(1) {
-        match after.strip_prefix('{') {
-            Some(several) => {
-                let several = several.split('}').next().unwrap_or_default();
-                names.extend(several.split(',').map(|name| word(name.trim())).filter(|name| !name.is_empty()));
-            }
-            None => names.push(word(after)),
-        }
-    }
-    names
+/// The names after `crate::` in a source file, each with its line.
+fn named(source: &str) -> BTreeSet<(usize, String)> {
+    let paths = used::paths(source).into_iter().filter(|path| path[0].0 == "crate");
+    paths.filter_map(|path| path.into_iter().nth(1)).map(|(name, line)| (line, name)).collect()
 }
 
 /// `from/file.rs:12 uses it`, for every use that goes against the order; and the top modules that were found.
@@ -107,11 +94,9 @@ fn against_the_order(source: &Path) -> (Vec<String>, BTreeSet<String>) {
             continue;
         }
         met.insert(module.to_owned());
-        for (number, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
-            for name in named(line).into_iter().filter(|name| name != module) {
-                if rank(&name).is_none_or(|used| rank(module).is_none_or(|own| used > own)) {
-                    wrong.push(format!("{}:{} uses {name}", below.display(), number + 1));
-                }
+        for (line, name) in named(&fs::read_to_string(&path).unwrap()).into_iter().filter(|(_, name)| name != module) {
+            if rank(&name).is_none_or(|used| rank(module).is_none_or(|own| used > own)) {
+                wrong.push(format!("{}:{line} uses {name}", below.display()));
             }
         }
     }
@@ -142,12 +127,14 @@ fn a_use_against_the_order_is_found_anywhere() {
         "use crate::{error, llm::Call, units};\npub use crate::Workspace;\nuse crate::nowhere::X;\n",
     );
     write("cli/mod.rs", "use crate::cli::run;\nuse crate::eval::{self, record};\nuse crate::Result;\n");
+    write("eval/mod.rs", "use crate::{\n    cli::x,\n    error::{self, Y},\n};\n");
     let (mut wrong, _) = against_the_order(folder.path());
     wrong.sort();
     let want = [
         "engine/mod.rs:1 uses llm",
         "engine/mod.rs:2 uses Workspace",
         "engine/mod.rs:3 uses nowhere",
+        "eval/mod.rs:2 uses cli",
         "llm/remote/request.rs:2 uses eval",
         "units.rs:1 uses error",
     ];
@@ -237,22 +224,26 @@ fn uses_of_neighbours(folder: &Path, top: &str, shared: &[&str]) -> Vec<String> 
     let (mut paths, mut wrong) = (Vec::new(), Vec::new());
     files(folder, &mut paths);
     paths.sort();
-    let (modules, path_of_top) = (children(folder), format!("crate::{top}::"));
+    let modules = children(folder);
     for path in paths.into_iter().filter(|path| *path != folder.join("mod.rs")) {
         let below = path.strip_prefix(folder).unwrap();
         let first = below.components().next().unwrap().as_os_str().to_str().unwrap();
         let own = first.strip_suffix(".rs").unwrap_or(first);
-        // In a file of the folder, and in the `mod.rs` of a folder there, `super` is the top module.
-        let depth = below.components().count();
-        let is_child = depth == 1 || depth == 2 && below.ends_with("mod.rs");
-        let text = fs::read_to_string(&path).unwrap();
-        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
-            let line = if is_child { line.replace("super::", &path_of_top) } else { line.to_owned() };
-            let line = line.split(&path_of_top).skip(1).map(|after| format!("crate::{after}")).collect::<String>();
-            let others = named(&line).into_iter().filter(|name| name != own && modules.contains(name));
-            let others = others.filter(|name| !shared.contains(&name.as_str()));
-            wrong.extend(others.map(|name| format!("{}:{} uses {name}", below.display(), number + 1)));
-        }
+        // So many times `super` is the top module; in an inline module once more.
+        let depth = below.components().count() - usize::from(below.ends_with("mod.rs"));
+        let after_top = |path: Vec<used::Name>| {
+            let supers = path.iter().take_while(|(name, _)| name == "super").count();
+            let of_top = path[0].0 == "crate" && path.get(1).is_some_and(|(name, _)| name == top);
+            let begins = if of_top { Some(2) } else { Some(supers).filter(|&supers| supers >= depth) };
+            path.into_iter().nth(begins?)
+        };
+        let others: BTreeSet<(usize, String)> = used::paths(&fs::read_to_string(&path).unwrap())
+            .into_iter()
+            .filter_map(after_top)
+            .filter(|(name, _)| name != own && modules.contains(name) && !shared.contains(&name.as_str()))
+            .map(|(name, line)| (line, name))
+            .collect();
+        wrong.extend(others.into_iter().map(|(line, name)| format!("{}:{line} uses {name}", below.display())));
     }
     wrong
 }
@@ -289,10 +280,20 @@ fn a_use_of_a_neighbour_is_found() {
         "use crate::cli::args::values;\nuse crate::cli::run::Args;\nuse crate::eval::run;\nuse super::show::row;\n",
     );
     write("run/mod.rs", "use crate::cli::run::dry;\nuse crate::cli::{ask, terminal};\n/// As [`crate::cli::show`].\n");
-    write("run/dry.rs", "use super::ask;\n");
+    write(
+        "run/dry.rs",
+        "use super::ask;\nuse crate::{\n  cli::{\n    args,\n    show::row,\n  },\n};\nuse super::super::ask;\n",
+    );
     for name in ["args.rs", "terminal.rs", "show.rs"] {
         write(name, "");
     }
     let found = uses_of_neighbours(folder.path(), "cli", &["args", "terminal"]);
-    assert_eq!(found, ["ask.rs:2 uses run", "ask.rs:4 uses show", "run/mod.rs:2 uses ask"]);
+    let want = [
+        "ask.rs:2 uses run",
+        "ask.rs:4 uses show",
+        "run/dry.rs:5 uses show",
+        "run/dry.rs:8 uses ask",
+        "run/mod.rs:2 uses ask",
+    ];
+    assert_eq!(found, want);
 }

@@ -119,7 +119,7 @@ pub(super) fn check_gemma4(template: &ChatTemplate) {
     ];
     let turns = "Answer briefly.<turn|>\n<|turn>user\nWho built it?<turn|>\n<|turn>model\nA smith.<turn|>\n<|turn>user\n\
                  When?<turn|>\n<|turn>model\n";
-    assert!(takes_system(&template) && template.knows_thinking());
+    assert!(takes_system(template) && template.knows_thinking());
     let shown = |thinking| text(&template.render(&messages, true, thinking).unwrap());
     assert_eq!(shown(Thinking::Off), format!("<bos><|turn>system\n{turns}<|channel>thought\n<channel|>"));
     assert_eq!(shown(Thinking::On), format!("<bos><|turn>system\n<|think|>{turns}"));

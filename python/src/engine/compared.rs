@@ -24,10 +24,7 @@ pub(super) fn contradictions(
     control: &Control,
     teller: &Teller,
 ) -> Result<String> {
-    let least = request.least.unwrap_or(Options::default().least);
-    if !(0.0..=1.0).contains(&least) {
-        return Err(MootError::Usage(format!("least: expected a probability from 0 to 1, found {least}")));
-    }
+    let options = Options::of_least(request.least)?;
     if request.documents.is_empty() {
         return Err(MootError::Usage("documents: expected two documents or more, found none".into()));
     }
@@ -38,7 +35,7 @@ pub(super) fn contradictions(
     };
     let shared = workspace.share_contradictions(control)?;
     let told = Told { control: control.clone(), teller: teller.clone() };
-    let report = shared.contradictions(&folder, &Options { least, cache, ..Options::default() }, &told)?;
+    let report = shared.contradictions(&folder, &Options { cache, ..options }, &told)?;
     folder.notes.iter().for_each(|line| told.note(line));
     Ok(json!(report).to_string())
 }

@@ -64,7 +64,7 @@ impl Method for InPython {
         })
     }
 
-    /// It may have effects of its own.
+    /// A rehearsal could trigger the user code's side effects.
     fn may_be_rehearsed(&self) -> bool {
         false
     }
@@ -104,7 +104,7 @@ impl InPython {
     }
 }
 
-/// Something to do with the context of a question.
+/// A job for the thread that owns the context.
 type Job = Box<dyn FnOnce(&mut Ctx<'_>) + Send>;
 
 /// The context of a question, as a method in Python calls it.

@@ -17,7 +17,7 @@ pub enum Likeness {
     LessPrecise,
     /// The same date, with more known of it.
     MorePrecise,
-    /// Another answer. An answer without words is like nothing.
+    /// Another answer. An answer without words is different from every answer.
     Different,
 }
 
@@ -47,12 +47,12 @@ pub fn agree(a: &str, b: &str) -> bool {
         return likeness != Likeness::Different;
     }
     let (a, b) = (Level::Assessed.words(a), Level::Assessed.words(b));
-    // A lone "one" is a number in whole answers alone: 1 is not found in "no one".
+    // A lone "one" is a number only as a whole answer: 1 is not found in "no one".
     let (part_a, part_b) = (a.in_digits(LoneOne::Never), b.in_digits(LoneOne::Never));
     same_words(&a, &b) || said_in(&part_a, &part_b) || said_in(&part_b, &part_a)
 }
 
-/// Words that turn what follows into its contrary.
+/// Words that negate the words after them.
 #[rustfmt::skip]
 const NEGATIONS: [&str; 21] = [
     "not", "no", "never", "neither", "nor", "non", "without", "cannot", "isnt", "wasnt", "arent", "werent", "dont", "doesnt", "didnt",

@@ -175,7 +175,8 @@ impl PartialEq for Words {
     }
 }
 
-/// Whether `whole` begins with `part`. Articles of `whole` may be there or not after its first word, which none of them is.
+/// Whether `whole` begins with `part`. An article cannot be the first word of `whole`; later ones are skipped unless
+/// `part` has them.
 fn stands_at(part: &[&str], whole: &[Word]) -> bool {
     let mut matched = 0;
     for word in whole {
@@ -190,7 +191,7 @@ fn stands_at(part: &[&str], whole: &[Word]) -> bool {
     !part.is_empty() && matched == part.len()
 }
 
-/// The words of a text in its form.
+/// The words of `form`, a text whose characters were normalised for `level`.
 fn split(form: &str, level: Level) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     let mut text = String::new();

@@ -23,20 +23,9 @@ pub struct CorpusArgs {
     /// Each gets an agent. If there are more documents, they are searched, and this many passages are read.
     #[arg(long, value_name = "N", value_parser = values::count, requires = "searched", allow_negative_numbers = true)]
     pub top: Option<usize>,
-    /// The best passages of each source instead of all
-    #[arg(long, requires = "searched")]
-    pub by_source: bool,
-    /// Only passages or documents of this source; repeatable
-    ///
-    /// Documents are those of `moot ask --docs`; those that a dataset brings are not filtered.
-    #[arg(long, value_name = "NAME", requires = "searched")]
-    pub source: Vec<String>,
-    /// Only passages or documents of this date or later, as 2018 or 2018-05-31
-    #[arg(long, value_name = "DATE", value_parser = date, requires = "searched")]
-    pub from: Option<String>,
-    /// Only passages or documents of this date or earlier; 2018 is the whole year
-    #[arg(long, value_name = "DATE", value_parser = date, requires = "searched")]
-    pub until: Option<String>,
+    /// Sources and dates.
+    #[command(flatten)]
+    pub filter: FilterArgs,
     /// Do not fold near-duplicates
     #[arg(long, requires = "searched", hide_short_help = true)]
     pub no_fold: bool,
@@ -64,6 +53,26 @@ pub struct CorpusArgs {
     #[arg(long, value_name = "N", value_parser = values::count, requires = "reranker", hide_short_help = true)]
     #[arg(allow_negative_numbers = true)]
     pub reranker_candidates: Option<usize>,
+}
+
+/// Sources and dates of what a search may return. They require the group `searched`, to which a command adds the
+/// argument that names what is searched.
+#[derive(Debug, Clone, clap::Args)]
+pub struct FilterArgs {
+    /// The best passages of each source instead of all
+    #[arg(long, requires = "searched")]
+    pub by_source: bool,
+    /// Only passages or documents of this source; repeatable
+    ///
+    /// Documents are those of `moot ask --docs`; those that a dataset brings are not filtered.
+    #[arg(long, value_name = "NAME", requires = "searched")]
+    pub source: Vec<String>,
+    /// Only passages or documents of this date or later, as 2018 or 2018-05-31
+    #[arg(long, value_name = "DATE", value_parser = date, requires = "searched")]
+    pub from: Option<String>,
+    /// Only passages or documents of this date or earlier; 2018 is the whole year
+    #[arg(long, value_name = "DATE", value_parser = date, requires = "searched")]
+    pub until: Option<String>,
 }
 
 /// A setting that is on or off.
@@ -129,10 +138,10 @@ impl CorpusArgs {
             paths: self.corpus.clone(),
             cutoff: self.cutoff.map(|typed| typed == Toggle::On),
             top: self.top,
-            by_source: self.by_source,
-            sources: self.source.clone(),
-            from: self.from.clone(),
-            until: self.until.clone(),
+            by_source: self.filter.by_source,
+            sources: self.filter.source.clone(),
+            from: self.filter.from.clone(),
+            until: self.filter.until.clone(),
             fold: !self.no_fold,
             exact_search: self.exact_search,
             retriever: self.retriever.map(Mode::from),

@@ -35,6 +35,7 @@ pub struct Runtime {
     pub device: String,
     /// Spread the layers over several GPUs, by number, as 0,1 (instead of --device)
     #[arg(long, value_name = "N,..", value_delimiter = ',', conflicts_with = "device", hide_short_help = true)]
+    #[arg(value_parser = values::whole::<usize>)]
     pub devices: Vec<usize>,
     /// On a GPU: sum in a fixed order, so that a reply does not depend on the batch (slower; uses widened weights). On
     /// the CPU this always holds

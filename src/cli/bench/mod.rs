@@ -93,16 +93,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     // All prompts are in memory before the first is sent.
     const MOST_ROWS: usize = 4096;
     let most = args.rows.iter().copied().max().unwrap_or(1);
-    if args.prompt == 0 || args.generate == 0 || args.repeat == 0 || args.rows.contains(&0) || most > MOST_ROWS {
-        let expected =
-            format!("--prompt, --generate, --rows and --repeat: expected 1 at least, {MOST_ROWS} rows at most");
-        return Err(MootError::Usage(expected));
+    if most > MOST_ROWS {
+        return Err(MootError::Usage(format!("--rows {most}: expected {MOST_ROWS} at most")));
     }
     if let Some(shared) = args.shared.filter(|shared| *shared >= args.prompt) {
         return Err(MootError::Usage(format!("--shared {shared}: expected fewer than the prompt's {}", args.prompt)));
-    }
-    if args.group == Some(0) {
-        return Err(MootError::Usage("--group 0: expected 1 at least".into()));
     }
     let mut runtime = args.model.runtime.options();
     // Replies to random tokens repeat themselves more than real ones, so draft tokens would overstate the speed.
@@ -138,10 +133,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             (0..args.repeat).map(|round| measure(args, &llm, limits, rows, round as u64)).collect();
         let measured = median(runs?);
         let line = if args.json {
-            serde_json::to_string(&measured).map_err(|e| MootError::Usage(format!("{e} (bug)")))?
+            output::json(&measured)?
         } else {
             format!(
-                "{:>4}  {:>13.1}  {:>6.0} %  {:>6.0} %  {:>12.1}  {:>6.0} %  {:>8.2}  {:>7.0}",
+                "{:>4}  {:>13.1}  {:>6.0} %  {:>6.0} %  {:>12.1}  {:>6.0} %  {:>8.2}  {:>7.0}\n",
                 measured.rows,
                 measured.prefill_tok_s,
                 100.0 * measured.prefill_share,
@@ -152,7 +147,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 measured.peak_resident_bytes as f64 / 1e6
             )
         };
-        output::print(&format!("{line}\n"))?;
+        output::print(&line)?;
     }
     Ok(())
 }

@@ -72,10 +72,10 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<()> {
         peak_resident_bytes: peak_resident_bytes(),
     };
     let line = if args.json {
-        serde_json::to_string(&measured).map_err(|e| MootError::Usage(format!("{e} (bug)")))?
+        output::json(&measured)?
     } else {
         format!(
-            "{} questions, {} calls: {:.2} s\n{} prompt tokens, {} of them computed, {} generated, {:.0} MB at most",
+            "{} questions, {} calls: {:.2} s\n{} prompt tokens, {} of them computed, {} generated, {:.0} MB at most\n",
             measured.questions,
             measured.calls,
             measured.seconds,
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<()> {
             measured.peak_resident_bytes as f64 / 1e6
         )
     };
-    output::print(&format!("{line}\n")).map(drop)
+    output::print(&line)
 }
 
 /// The questions of a file, in its order.

@@ -11,6 +11,7 @@ use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::{self, Change, Compared, Options, tables};
 use crate::eval::judgement;
+use crate::eval::pairs::Pairs;
 use crate::eval::queries;
 use crate::eval::record::reader::Record;
 use crate::eval::scores::aligned;
@@ -159,7 +160,7 @@ fn one<'a>(first: &'a Record, other: &'a Record, changes: &[Change<'a>], wanted:
     if let Some(change) = changes.iter().find(|change| std::ptr::eq(change.first, found)) {
         return Ok(*change);
     }
-    let pair = compare::pairs(first, other).into_iter().find(|(question, _)| std::ptr::eq(*question, found));
+    let pair = Pairs::of(first, other).both.into_iter().find(|(question, _)| std::ptr::eq(*question, found));
     let missing = || {
         MootError::Usage(format!("{}: question {:?} is not recorded there", other.path.display(), found.question.id))
     };

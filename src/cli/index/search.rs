@@ -1,13 +1,12 @@
 //! `moot index search`: retrieves passages for queries.
 
-use crate::cli::args::corpus::{Retrieved, Toggle, date};
+use crate::cli::args::corpus::{FilterArgs, Retrieved, Toggle};
 use crate::cli::args::embedder;
 use crate::cli::args::values;
 use crate::cli::terminal::columns::{printable, wrap};
 use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
-use crate::escape;
 use crate::files;
 use crate::question::Passage;
 use crate::retrieval::index::Mode;
@@ -25,7 +24,7 @@ const TOGETHER: usize = 64;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The index
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", group = "searched")]
     pub dir: PathBuf,
     /// The query
     #[arg(value_name = "QUERY", required_unless_present = "queries", conflicts_with = "queries")]
@@ -39,18 +38,9 @@ pub(crate) struct Args {
     /// Number of passages, in all or of each source
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = values::count, allow_negative_numbers = true)]
     pub top: usize,
-    /// The best passages of each source instead of all
-    #[arg(long)]
-    pub by_source: bool,
-    /// Only passages of this source; repeatable
-    #[arg(long, value_name = "NAME")]
-    pub source: Vec<String>,
-    /// Only passages of this date or later, as 2018 or 2018-05-31
-    #[arg(long, value_name = "DATE", value_parser = date)]
-    pub from: Option<String>,
-    /// Only passages of this date or earlier; 2018 includes the whole year
-    #[arg(long, value_name = "DATE", value_parser = date)]
-    pub until: Option<String>,
+    /// Sources and dates.
+    #[command(flatten)]
+    pub filter: FilterArgs,
     /// Do not fold near-duplicates
     #[arg(long)]
     pub no_fold: bool,
@@ -113,14 +103,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 impl Args {
     /// As the workspace takes them.
     fn options(&self) -> IndexSearchOptions {
-        let filter = Filter { sources: self.source.clone(), from: self.from.clone(), until: self.until.clone() };
+        let FilterArgs { by_source, source, from, until } = self.filter.clone();
+        let filter = Filter { sources: source, from, until };
         let embedder = self.embedder.options();
         let (device, offline) = (embedder.device.clone(), embedder.offline);
         let (name, candidates) = (self.reranker.clone(), self.reranker_candidates);
         IndexSearchOptions {
             dir: self.dir.clone(),
             mode: self.retriever.map(Mode::from),
-            wanted: Wanted { top: self.top, by_source: self.by_source, filter, fold: !self.no_fold },
+            wanted: Wanted { top: self.top, by_source, filter, fold: !self.no_fold },
             cutoff: self.cutoff == Toggle::On,
             exact: self.exact,
             constant: self.rrf_k,
@@ -168,9 +159,7 @@ fn json(found: &[Hit], query: Option<usize>) -> Result<String> {
     let mut lines = String::new();
     for found in found {
         let line = Line { query, score: found.score, passage: &found.passage, copies: &found.copies };
-        let line = serde_json::to_string(&line).map_err(|e| MootError::Usage(format!("{e} (bug)")))?;
-        lines.push_str(&escape::json(&line));
-        lines.push('\n');
+        lines.push_str(&output::json(&line)?);
     }
     Ok(lines)
 }

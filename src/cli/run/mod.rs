@@ -47,10 +47,10 @@ pub struct Args {
     #[arg(long, value_name = "N", conflicts_with = "limit")]
     #[arg(value_parser = values::count, allow_negative_numbers = true)]
     pub sample: Option<usize>,
-    /// Seed of --sample
-    #[arg(long, value_name = "SEED", default_value = "0")]
+    /// Seed of --sample (0 where none is given)
+    #[arg(long, value_name = "SEED", requires = "sample")]
     #[arg(value_parser = values::whole::<u64>, allow_negative_numbers = true)]
-    pub sample_seed: u64,
+    pub sample_seed: Option<u64>,
     /// Only part I of N parts of the questions, taken after --limit or --sample; `moot record merge` puts the records together
     #[arg(long, value_name = "I/N", value_parser = shard)]
     pub shard: Option<(usize, usize)>,
@@ -119,7 +119,7 @@ impl Args {
             skip_bad: self.skip_bad,
             limit: self.limit,
             sample: self.sample,
-            sample_seed: self.sample_seed,
+            sample_seed: self.sample_seed.unwrap_or_default(),
             shard: self.shard,
             dry_run: self.dry_run,
             in_flight: self.in_flight,

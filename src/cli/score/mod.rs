@@ -11,7 +11,7 @@ use crate::cli::terminal::interrupt;
 use crate::cli::terminal::{output, tell};
 use crate::error::{MootError, Result};
 use crate::escape;
-use crate::eval::check::contradictory_line;
+use crate::eval::check::misleading_lines;
 use crate::eval::computed_slices::SLICES;
 use crate::eval::datasets::{self, Options};
 use crate::eval::metrics::calibration;
@@ -109,7 +109,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut records = args.records.iter().map(|path| records::read(path)).collect::<Result<Vec<_>>>()?;
     records.extend(args.predicted()?);
     for record in &records {
-        if let Some(line) = contradictory_line(record.questions.iter().map(|recorded| &recorded.question)) {
+        for line in misleading_lines(record.questions.iter().map(|recorded| &recorded.question)) {
             tell(&format!("note: {}: {line}", record.path.display()));
         }
     }

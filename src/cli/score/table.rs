@@ -107,10 +107,13 @@ fn head(scores: &[Scores], difference: &Difference) -> String {
 fn notes(scores: &[Scores], differences: &[Difference], printed: &[usize]) -> Vec<String> {
     let mut notes = vec!["[95 % interval over questions: percentile bootstrap, 10,000 resamples]".to_owned()];
     for difference in differences {
-        let left_out = match difference.unpaired {
-            0 => String::new(),
-            n => format!(", {n} in one alone left out"),
-        };
+        let mut left_out = String::new();
+        if difference.alone > 0 {
+            left_out.push_str(&format!(", {} in one alone left out", difference.alone));
+        }
+        if difference.other_content > 0 {
+            left_out.push_str(&format!(", {} with the same id and other content left out", difference.other_content));
+        }
         let head = head(scores, difference);
         notes.push(format!("{head}: paired by question, {} in both{left_out}", difference.common));
     }

@@ -1,5 +1,6 @@
 //! Ctrl-C and SIGTERM. SIGHUP is left to the system, so that `nohup` works; what is recorded is on the disk by then.
 
+use crate::cli::terminal::error_line;
 use crate::cli::terminal::status::Status;
 use crate::error::{MootError, Result};
 use crate::workspace::Control;
@@ -55,7 +56,7 @@ fn received(control: &Control, working: &Arc<AtomicBool>) -> impl Fn(u8) + Send 
     move |code| {
         CODE.store(code, Ordering::Relaxed);
         if stop.swap(true, Ordering::Relaxed) || !working.load(Ordering::Relaxed) {
-            anstream::eprintln!("interrupted");
+            error_line("interrupted");
             std::process::exit(i32::from(code));
         }
         cancel.cancel();

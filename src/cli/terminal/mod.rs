@@ -7,4 +7,5 @@ mod progress;
 pub(super) mod runs;
 pub(super) mod status;
 
+pub(crate) use progress::error_line;
 pub(super) use progress::{Shown, bar, tell};

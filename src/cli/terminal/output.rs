@@ -25,21 +25,41 @@ pub(in crate::cli) fn print(text: &str) -> Result<()> {
     settled(send(anstream::stdout().lock(), escape::styled(text).as_bytes())).map(drop)
 }
 
-/// Prints a JSON text on a line of its own.
+/// `value` as a line of JSON.
 ///
 /// # Errors
-/// As [`write`].
-pub(in crate::cli) fn print_json(json: &str) -> Result<()> {
-    print(&(escape::json(json) + "\n"))
+/// A value that JSON cannot hold, which is a bug.
+pub(in crate::cli) fn json(value: &impl Serialize) -> Result<String> {
+    encoded(serde_json::to_string(value))
 }
 
-/// Prints a value as JSON, over several lines.
+/// `value` as JSON over several lines.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`json`].
+pub(in crate::cli) fn pretty_json(value: &impl Serialize) -> Result<String> {
+    encoded(serde_json::to_string_pretty(value))
+}
+
+fn encoded(json: serde_json::Result<String>) -> Result<String> {
+    let json = json.map_err(|e| MootError::Usage(format!("the output cannot be written as JSON: {e} (bug)")))?;
+    Ok(escape::json(&json) + "\n")
+}
+
+/// Prints [`json`] of `value`.
+///
+/// # Errors
+/// As [`json`] and [`write`].
+pub(in crate::cli) fn print_json(value: &impl Serialize) -> Result<()> {
+    print(&json(value)?)
+}
+
+/// Prints [`pretty_json`] of `value`.
+///
+/// # Errors
+/// As [`json`] and [`write`].
 pub(in crate::cli) fn print_pretty_json(value: &impl Serialize) -> Result<()> {
-    let json = serde_json::to_string_pretty(value).map_err(|e| MootError::Usage(format!("{e} (bug)")))?;
-    print(&format!("{}\n", escape::json(&json)))
+    print(&pretty_json(value)?)
 }
 
 /// As [`print`], the lines as [`lines`] has them.

@@ -3,7 +3,8 @@
 use crate::units::readable;
 use indicatif::{ProgressBar, ProgressStyle};
 use moot_models::source::FetchEvent;
-use std::io::IsTerminal;
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 /// Interval of progress lines if standard error is not a terminal.
@@ -91,5 +92,11 @@ impl Shown {
 }
 
 pub(in crate::cli) fn tell(line: &str) {
-    anstream::eprintln!("{}", super::columns::printable(line));
+    error_line(super::columns::printable(line));
+}
+
+/// Writes a line to standard error. Where that cannot be written (a full disk), the line is lost and the work goes on:
+/// `eprintln` would end the program.
+pub(crate) fn error_line(line: impl Display) {
+    let _ = writeln!(anstream::stderr(), "{line}");
 }

@@ -117,7 +117,7 @@ impl IndexBar {
         match progress {
             BuildProgress::Resumed(done) => {
                 if self.speed.first.is_none() {
-                    self.say("going on with a build that was stopped");
+                    self.say("resuming a stopped build");
                 }
                 self.speed.first = Some((Instant::now(), *done));
                 if let Some(bar) = &self.bar {

@@ -1,9 +1,10 @@
 //! The questions that two records do not answer alike.
 
-use super::{chosen, pairs};
+use super::chosen;
 use crate::answers::words::Level;
 use crate::error::{MootError, Result};
 use crate::eval::metrics::Scope;
+use crate::eval::pairs::Pairs;
 use crate::eval::queries;
 use crate::eval::record::reader::Record;
 use crate::transcript::QuestionRecord;
@@ -35,7 +36,7 @@ pub fn changed<'a>(first: &'a Record, other: &'a Record, metric: &str) -> Result
         let differ = values.is_some_and(|(a, b)| a != b) || concluded(first) != concluded(other);
         differ.then_some(Change { first, other, values })
     };
-    Ok(pairs(first, other).into_iter().filter_map(change).collect())
+    Ok(Pairs::of(first, other).both.into_iter().filter_map(change).collect())
 }
 
 /// Whether two records of a question conclude other answers; normalised, in any order.

@@ -10,17 +10,16 @@ pub use changes::{Change, answers_differ, changed};
 
 use crate::error::{MootError, Result};
 use crate::eval::metrics::{Better, METRICS, Metric};
+use crate::eval::pairs::Pairs;
 use crate::eval::record::differences;
 use crate::eval::record::reader::Record;
 use crate::eval::scores;
 use crate::eval::stats::Estimate;
 use crate::generation::Usage;
-use crate::question::{Document, Question};
 use crate::transcript::{Parsed, QuestionRecord};
 use rayon::prelude::*;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// Records compared: all questions first, then each slice.
 #[derive(Debug, Serialize)]
@@ -196,37 +195,13 @@ pub fn slices(records: &[Record]) -> Vec<String> {
     all.cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The content of a question, as the SHA-256 of all its fields in the dataset. Retrieved documents are no part of it:
-/// two methods may be given different ones.
-#[must_use]
-pub fn content(question: &Question) -> [u8; 32] {
-    // All fields are named here. A new field does not compile until somebody decides whether it is content.
-    let Question { id, text, documents, gold, options, claims, responses, slices: _ } = question;
-    let given: Vec<&Document> = documents.iter().filter(|document| document.origin.is_none()).collect();
-    let text = serde_json::json!([id, text, given, gold, options, claims, responses]).to_string();
-    Sha256::digest(text.as_bytes()).into()
-}
-
-/// Pairs of the same question, sorted by id. A fork reads other documents than the debate that it comes from, so its questions
-/// are paired by id alone.
-#[must_use]
-pub fn pairs<'a>(first: &'a Record, other: &'a Record) -> Vec<(&'a QuestionRecord, &'a QuestionRecord)> {
-    let forked = first.header.forked.is_some() || other.header.forked.is_some();
-    let key = |question: &Question| if forked { Sha256::digest(&question.id).into() } else { content(question) };
-    let others: HashMap<[u8; 32], &QuestionRecord> = other.questions.iter().map(|q| (key(&q.question), q)).collect();
-    let mut pairs: Vec<_> = first.questions.iter().filter_map(|q| Some((q, *others.get(&key(&q.question))?))).collect();
-    pairs.sort_by(|a, b| a.0.question.id.cmp(&b.0.question.id));
-    pairs
-}
-
 /// Refuses records that are not comparable, with the numbers.
 fn check(first: &Record, other: &Record, across: bool) -> Result<()> {
-    let common = pairs(first, other).len();
-    let ids: BTreeSet<&str> = first.questions.iter().map(|q| q.question.id.as_str()).collect();
-    let same_id = other.questions.iter().filter(|q| ids.contains(q.question.id.as_str())).count();
+    let Pairs { both, other_content, .. } = Pairs::of(first, other);
+    let common = both.len();
     let sha256 = |record: &Record| record.header.dataset.as_ref().map(|dataset| dataset.sha256.clone());
     let same = sha256(first) == sha256(other);
-    let sound = if same { same_id == common } else { across };
+    let sound = if same { other_content == 0 } else { across };
     if sound && common > 0 {
         return Ok(());
     }
@@ -243,12 +218,11 @@ fn check(first: &Record, other: &Record, across: bool) -> Result<()> {
         line: None,
         expected: format!("the questions of {}: {}", first.path.display(), dataset(first)),
         found: format!(
-            "{}: of {} and {} questions recorded, {common} are the same by id and content, {} have the same id and \
-             other content{hint}",
+            "{}: of {} and {} questions recorded, {common} are the same by id and content, {other_content} have \
+             the same id and other content{hint}",
             dataset(other),
             first.questions.len(),
             other.questions.len(),
-            same_id - common,
         ),
     })
 }
@@ -269,17 +243,13 @@ fn part(slice: Option<String>, records: &[Record], metrics: &[&'static Metric]) 
 }
 
 fn against(first: &Record, other: &Record, metrics: &[&'static Metric]) -> Against {
-    let pairs = pairs(first, other);
+    let Pairs { both, unpaired, .. } = Pairs::of(first, other);
     let contrast = |metric: &&'static Metric| Contrast {
         metric: metric.name,
-        difference: scores::difference(metric, &pairs),
-        outcomes: outcomes(metric, &pairs),
+        difference: scores::difference(metric, &both),
+        outcomes: outcomes(metric, &both),
     };
-    Against {
-        pairs: pairs.len(),
-        unpaired: first.questions.len() + other.questions.len() - 2 * pairs.len(),
-        rows: metrics.par_iter().map(contrast).collect(),
-    }
+    Against { pairs: both.len(), unpaired, rows: metrics.par_iter().map(contrast).collect() }
 }
 
 fn outcomes(metric: &Metric, pairs: &[(&QuestionRecord, &QuestionRecord)]) -> Option<Outcomes> {

@@ -143,6 +143,32 @@ pub fn against(base: &QuestionRecord, record: &QuestionRecord) -> Option<[bool; 
     Some([Revision::Kept, Revision::Corrected, Revision::Spoilt].map(|revision| outcome.is(revision)))
 }
 
+/// How the answers of one record differ from those of another to the same questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Revisions {
+    /// Questions that both concluded.
+    pub questions: usize,
+    /// Answers of the first record that the other one keeps.
+    pub kept: usize,
+    /// Wrong answers of the first record that are right in the other one.
+    pub corrected: usize,
+    /// Right answers of the first record that are wrong in the other one.
+    pub spoilt: usize,
+}
+
+/// Counts [`against`] over pairs of the same question.
+#[must_use]
+pub fn revisions(pairs: &[(&QuestionRecord, &QuestionRecord)]) -> Revisions {
+    let mut counts = Revisions::default();
+    for [kept, corrected, spoilt] in pairs.iter().filter_map(|(base, record)| against(base, record)) {
+        counts.questions += 1;
+        counts.kept += usize::from(kept);
+        counts.corrected += usize::from(corrected);
+        counts.spoilt += usize::from(spoilt);
+    }
+    counts
+}
+
 /// Whether the first answer was right, whether the revised one is, and whether they are equal.
 struct Outcome {
     was: bool,

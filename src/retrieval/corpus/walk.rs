@@ -100,6 +100,12 @@ impl Walk {
         if typed == "-" {
             return self.standard_input().map(|()| None);
         }
+        let is_address = ["http://", "https://"].iter().any(|scheme| typed.starts_with(scheme));
+        if typed.is_empty() || is_address {
+            let found = if is_address { typed } else { "an empty argument" };
+            let hint = if is_address { "; addresses are not fetched, so save the page first" } else { "" };
+            return Err(MootError::Usage(format!("expected a file, a folder or a glob, found {found}{hint}")));
+        }
         let path = Path::new(typed);
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() && is_index(path) => {
@@ -122,6 +128,9 @@ impl Walk {
             }
             Err(_) if numbered(typed).is_some() => {
                 let (path, line) = numbered(typed).unwrap_or((path, 1));
+                if line == 0 {
+                    return Err(input(path, None, "the number of a line, from 1, behind the name", "0"));
+                }
                 let length = fs::metadata(path).map_err(|e| MootError::io(path, "open", e))?.len();
                 let entry = Entry::new(path, Kind::Jsonl, length);
                 self.listing.entries.push(Entry { line: Some(line), ..entry });
@@ -193,6 +202,7 @@ impl Walk {
             }
         };
         if !self.seen.insert(real) {
+            self.again += usize::from(folder == root.path);
             self.skip(folder, "given before");
             return Ok(());
         }

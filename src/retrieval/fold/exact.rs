@@ -1,4 +1,5 @@
-//! Exact copies among whole documents: the same words in the same order, whatever white space, case and spelling of a character.
+//! Exact copies among whole documents: the same words in the same order. White space, case and the encoding of a
+//! character may differ.
 
 use super::SHORT;
 use crate::unicode;

@@ -92,8 +92,8 @@ pub(crate) fn titled_groups(texts: &[(&str, Option<&str>)]) -> Vec<Vec<usize>> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Says of two of `texts`, by their indices, whether one has half of the other's shingles or more: a near copy, also one that
-/// contradicts it.
+/// A test of two of `texts`, by their indices: whether they share at least half of the shorter one's shingles. Such
+/// texts are near copies, which may still contradict each other.
 pub(crate) fn resemblance(texts: &[&str]) -> impl Fn(usize, usize) -> bool + use<> {
     let shingles: Vec<Vec<u64>> = texts.iter().map(|text| shingles(&words(text))).collect();
     move |a, b| {
@@ -115,7 +115,7 @@ pub fn select(found: Vec<Hit>, wanted: &Wanted) -> Vec<Hit> {
         let original = kept
             .iter_mut()
             .find(|(_, other)| voice.as_ref().zip(other.as_ref()).is_some_and(|(voice, other)| other.copies(voice)));
-        // Before the limit of its source is looked at: a copy takes no room.
+        // Before the limit of its source is checked, which copies do not count towards.
         if let Some((original, _)) = original {
             original.copies.push(candidate.passage);
             original.copies.extend(candidate.copies);

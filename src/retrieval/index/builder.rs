@@ -197,7 +197,7 @@ impl Builder {
     ) -> Result<()> {
         let mut done = self.begin(corpus, passages, observe)?;
         let filled = self.fill(passages, embedder, &mut done, observe);
-        // An error that left vectors in the journal leaves the build to the same command.
+        // If the journal has vectors, keep the build: the same command resumes it.
         if done == 0 && !Journal::is_in(&self.dir) {
             let forgotten = self.forget();
             filled.and(forgotten)?;

@@ -136,8 +136,8 @@ impl Changes {
         Ok(updated)
     }
 
-    /// Compares `part`, the files of build `number` without those of the index itself, with its record. `whole` says what
-    /// could not be looked into.
+    /// Compares `part`, the files of build `number` without those of the index itself, with the record of the build.
+    /// `whole` lists the files and folders that could not be read.
     fn compare(&mut self, number: usize, part: &Corpus, whole: &Corpus, budget: &mut u64) -> Result<()> {
         let Some(mut recorded) = self.records[number].take() else { return Ok(()) };
         let there: HashMap<String, &Path> = part.paths().map(|path| (file_name(path), path)).collect();
@@ -176,7 +176,7 @@ impl Changes {
         }
     }
 
-    /// Refuses to take every file for deleted: the index was moved, or is updated from another folder.
+    /// Refuses an update for which every file is deleted: the index was moved, or is updated from another folder.
     fn refuse_moved(&self, dir: &Path, manifest: &Manifest) -> Result<()> {
         let recorded = self.records.iter().flatten().any(|files| !files.is_empty());
         if !recorded || self.corpora.iter().any(Option::is_some) {
@@ -190,8 +190,8 @@ impl Changes {
         })
     }
 
-    /// Refuses to take the files of a folder for deleted that is missing or empty, for it may be a disk that is not there.
-    /// With a scope, the files are asked for by name.
+    /// Refuses an update for which a folder is missing or empty: it may be on a disk that is not mounted. With a scope
+    /// the user named the files, so their absence counts as deletion.
     fn refuse_missing(&self, dir: &Path, missing: &[PathBuf]) -> Result<()> {
         for folder in missing.iter().filter(|_| self.scope.is_empty()) {
             let below =
@@ -209,7 +209,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Refuses paths that name no file of the index, recorded or there.
+    /// Refuses paths without a file of the index, whether recorded or present.
     fn refuse_unknown(&self, paths: &[String]) -> Result<()> {
         let recorded = self.records.iter().flatten().flatten().map(|file| absolute(Path::new(&file.path)));
         let there = self.corpora.iter().flatten().flat_map(|(corpus, _)| corpus.paths()).map(absolute);
@@ -230,7 +230,7 @@ fn typed(build: &BuildEntry) -> (Vec<String>, Option<Chunking>) {
     (paths.iter().filter(|path| *path != "-").cloned().collect(), cut.and_then(Chunking::described))
 }
 
-/// Refuses to take `file` for deleted if the folder that holds it cannot be listed, or it cannot be looked up.
+/// Refuses to count `file` as deleted if its folder cannot be listed, or the file's metadata cannot be read.
 fn refuse_unreadable(file: &str, corpus: &Corpus) -> Result<()> {
     let path = Path::new(file);
     match fs::symlink_metadata(path) {

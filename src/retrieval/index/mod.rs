@@ -58,3 +58,4 @@ pub use relevance::Cutoff;
 pub use retriever::{IndexRetriever, Mode, Search};
 pub use update::Updated;
 pub use words::full_text;
+pub(crate) use words::without_spaces;

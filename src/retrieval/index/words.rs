@@ -75,7 +75,7 @@ fn take(word: &mut String, words: &mut Vec<String>) {
 }
 
 /// Chinese characters, kana, and the scripts of Thai, Lao, Khmer and Burmese.
-fn without_spaces(c: char) -> bool {
+pub(crate) fn without_spaces(c: char) -> bool {
     matches!(u32::from(c),
         0x0e00..=0x0eff | 0x1000..=0x109f | 0x1780..=0x17ff | 0x3040..=0x30ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff
         | 0xf900..=0xfaff | 0x20000..=0x3134f)

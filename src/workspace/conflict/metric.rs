@@ -49,6 +49,17 @@ impl Metric {
     fn is_judge(&self) -> bool {
         self.suffix == JUDGE.suffix
     }
+
+    /// The path of the second record.
+    fn beside(&self, record: &Record) -> PathBuf {
+        record.path.with_extension(self.suffix)
+    }
+
+    /// The questions about the record's answers.
+    fn questions(&self, record: &Record) -> Vec<Question> {
+        let asked = |record| self.asked.iter().filter_map(move |asked| asked.about(record));
+        record.questions.iter().flat_map(asked).collect()
+    }
 }
 
 impl Asked {
@@ -112,9 +123,7 @@ pub(crate) fn labelled(
     let mut work: Vec<(Record, PathBuf, Vec<Question>)> = Vec::new();
     let mut open = false;
     for record in records {
-        let beside = record.path.with_extension(metric.suffix);
-        let asked = |record| metric.asked.iter().filter_map(move |asked| asked.about(record));
-        let questions: Vec<Question> = record.questions.iter().flat_map(asked).collect();
+        let (beside, questions) = (metric.beside(&record), metric.questions(&record));
         note_left_out(metric, &record, control);
         open |= !is_complete(&beside, &questions, plan.method())?;
         work.push((record, beside, questions));
@@ -129,6 +138,19 @@ pub(crate) fn labelled(
     let found =
         work.into_iter().map(|(record, beside, questions)| with_found(metric, record, &beside, &questions, control));
     found.collect()
+}
+
+/// `record` with the results of `metric` that its second record has, where that has all of them. No model is opened.
+///
+/// # Errors
+/// Labels of other answers or by other switches.
+pub(crate) fn kept(record: Record, metric: Metric, control: &Control) -> Result<Record> {
+    let method = (metric.options)(MethodOptions::default()).resolve(metric.method, &control.notice())?;
+    let (beside, questions) = (metric.beside(&record), metric.questions(&record));
+    match is_complete(&beside, &questions, &method)? {
+        true => with_found(metric, record, &beside, &questions, control),
+        false => Ok(record),
+    }
 }
 
 /// Whether `beside`, the second record, has the labels of all `questions`.

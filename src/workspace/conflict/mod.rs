@@ -6,7 +6,7 @@ mod metric;
 mod record;
 
 pub use input::{ConflictInput, ConflictOptions};
-pub(crate) use metric::{CONFLICT, JUDGE, labelled};
+pub(crate) use metric::{CONFLICT, JUDGE, kept, labelled};
 
 use crate::methods::conflict_score;
 use crate::protocol::labelling::settings::TUNED;

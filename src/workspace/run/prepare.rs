@@ -5,7 +5,7 @@ use super::record_file;
 use super::recording::Recording;
 use crate::error::{MootError, Result};
 use crate::escape::line;
-use crate::eval::check::contradictory_line;
+use crate::eval::check::misleading_lines;
 use crate::eval::datasets::{self, Dataset};
 use crate::eval::reuse::Replies;
 use crate::units::plural;
@@ -138,7 +138,7 @@ fn read(
             (index - 1) % parts == part - 1
         });
     }
-    if let Some(line) = contradictory_line(&dataset.questions) {
+    for line in misleading_lines(&dataset.questions) {
         control.note(&format!("note: {line}"));
     }
     Ok(Arc::new(dataset))

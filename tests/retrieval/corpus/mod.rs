@@ -172,6 +172,18 @@ fn files_come_in_the_order_given_and_once() {
     );
 }
 
+/// What was given before is left out, also where nothing else is given with it.
+#[test]
+fn a_folder_that_is_given_twice_is_read_once() {
+    let f = folder(&[("a.txt", b"A")]);
+    for second in ["corpus", "corpus/*", "corpus/a.txt"] {
+        let corpus = open(&f, &["corpus", second]).unwrap();
+        assert_eq!((corpus.files(), corpus.skipped().len()), (1, 1), "{second}");
+    }
+    let nothing = folder(&[("a.png", b"A")]);
+    assert!(open(&nothing, &["corpus", "corpus"]).is_err());
+}
+
 #[cfg(unix)]
 #[test]
 fn names_that_are_not_utf8_stay_apart() {

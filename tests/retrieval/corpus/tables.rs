@@ -56,8 +56,11 @@ fn bad_lines_are_left_out_and_the_first_is_named() {
     assert_eq!(read, ["First text.", "Fourth text.", "7", "8"]);
     assert_eq!(
         skipped,
-        ["corpus/ragged.csv: 1 line cannot be read: line 4: expected 3 columns as in the first line, found 4 \
-          (is a delimiter or quotation mark in a field not quoted?)"]
+        [
+            "corpus/ragged.csv: 2 records without text",
+            "corpus/ragged.csv: 1 line cannot be read: line 4: expected 3 columns as in the first line, found 4 \
+             (is a delimiter or quotation mark in a field not quoted?)"
+        ]
     );
     let f = folder(&[("ragged.csv", ragged)]);
     let corpus = super::open(&f, &["corpus/ragged.csv"]).unwrap();
@@ -65,6 +68,12 @@ fn bad_lines_are_left_out_and_the_first_is_named() {
     assert_eq!(documents.by_ref().count(), 4);
     let notes: Vec<_> = documents.notes().into_iter().map(|noted| noted.note).collect();
     assert_eq!(notes, ["2 lines are shorter than the header; the first: line 3: expected 3 columns, found 2"]);
+    // A short line that ends before the text is left out, and this is told.
+    let (read, skipped) = texts("short.csv", b"id,title,text\n1,One,First.\n2,Two\n").unwrap();
+    assert_eq!(
+        (read, skipped),
+        (vec!["First.".to_owned()], vec!["corpus/short.csv: 1 record without text".to_owned()])
+    );
 
     let broken = b"{\"id\":1,\"text\":\"Good line.\"}\n{\"id\":2,\"text\":\"broken\n{\"id\":3,\"text\":\"Third.\"}\n{\"id\":4}\n";
     let (read, skipped) = texts("notes.jsonl", broken).unwrap();

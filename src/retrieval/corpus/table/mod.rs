@@ -148,8 +148,7 @@ impl Table {
                 self.bad.add(1, &wrong);
                 continue;
             }
-            let is_short = self.record.len() < self.form.columns.count();
-            if is_short {
+            if self.record.len() < self.form.columns.count() {
                 let (expected, found) =
                     (format!("{} columns", self.form.columns.count()), self.record.len().to_string());
                 self.short.add(1, &input(&self.entry.path, usize::try_from(line).ok(), &expected, found));
@@ -162,7 +161,7 @@ impl Table {
                     let position = Position::Record { line, characters: 0 };
                     return Ok(Some(Document::new(&self.entry, fields, text, position)));
                 }
-                None => self.empty += u64::from(!is_short),
+                None => self.empty += 1,
             }
         }
         self.ended = true;

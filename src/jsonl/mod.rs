@@ -1,6 +1,8 @@
 //! JSON from outside: lines written by users, whose errors name the file, the line and the field, and [`parse`], which
 //! bounds the memory of any JSON.
 
+mod unique;
+
 use crate::charset::{self, Transcoder};
 use crate::error::{MootError, Result};
 use crate::escape;
@@ -11,6 +13,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+pub(crate) use unique::Unique;
 
 /// Bytes that one line may have. No real question comes near it; without a limit a file that is not JSONL at all (a
 /// disk image, `/dev/zero`) would be read into memory before anything could be said.
@@ -187,13 +190,13 @@ impl Object {
     /// Reads one line.
     ///
     /// # Errors
-    /// [`MootError::Input`] for text that is not JSON, or JSON that is not an object.
+    /// [`MootError::Input`] for text that is not JSON, or JSON that is not an object; for a name that is twice in one object.
     pub fn parse(path: &Path, line: usize, text: &str) -> Result<Self> {
         let wrong =
             |found| MootError::Input { path: path.into(), line: Some(line), expected: "a JSON object".into(), found };
         match parse(text.trim().as_bytes()) {
-            Ok(Value::Object(fields)) => Ok(Self { path: path.into(), line, prefix: String::new(), fields }),
-            Ok(other) => Err(wrong(describe(&other))),
+            Ok(Unique(Value::Object(fields))) => Ok(Self { path: path.into(), line, prefix: String::new(), fields }),
+            Ok(Unique(other)) => Err(wrong(describe(&other))),
             Err(e) => Err(wrong(json_fault(&e))),
         }
     }
