@@ -136,13 +136,15 @@ pub enum MootError {
         /// The first of these errors, with its question.
         first: String,
     },
-    /// Labels are missing, so nothing can be said of what they would have shown.
-    #[error("{missing} of {labels} labels are missing (malformed or failed): what they would show is not known")]
+    /// Labels or calls are missing, so nothing can be said of what they would have shown.
+    #[error("{missing} of {of} {what}: what they would show is not known")]
     Unlabelled {
-        /// Labels without a value.
+        /// Those without a value.
         missing: usize,
-        /// Labels that were asked for.
-        labels: usize,
+        /// Those that were asked for.
+        of: usize,
+        /// "labels are missing".
+        what: &'static str,
     },
     /// `moot record verify` found altered lines, replies that differ, or a run that did not finish; its output says
     /// which.

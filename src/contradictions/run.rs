@@ -24,8 +24,8 @@ use std::cell::Cell;
 /// Every prompt.
 pub const PROMPTS: &[File] = &[SUBJECTS_PROMPT, BLANK_PROMPT, RELATION_PROMPT];
 
-/// The report of a folder of which no two documents are compared, because nothing changed or there is one document; `None` for
-/// any other folder.
+/// The report of a folder of which no two documents are compared: none with statements changed, or fewer than two have
+/// statements; `None` for any other folder.
 #[must_use]
 pub fn without_pairs(folder: &Folder) -> Option<Report> {
     let reason = folder.uncompared()?;

@@ -106,11 +106,13 @@ impl Document {
     }
 
     /// The text after the title, where it begins with the title as whole words: "Arthur was king" does not begin with
-    /// "Art".
+    /// "Art". Letters without case, of which some scripts write words without spaces between, may follow.
     #[must_use]
     pub fn after_title(&self) -> Option<&str> {
         let title = self.title.as_deref().filter(|title| !title.trim().is_empty())?;
-        self.text.strip_prefix(title).filter(|rest| !rest.starts_with(char::is_alphanumeric))
+        self.text
+            .strip_prefix(title)
+            .filter(|rest| !rest.starts_with(|c: char| c.is_lowercase() || c.is_uppercase() || c.is_numeric()))
     }
 
     /// The document with `between` after its title, and both before its text, unless the text begins with the title.

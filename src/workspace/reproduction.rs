@@ -176,11 +176,11 @@ impl Reproduction {
     fn load(&self, needed: &Needed, path: &Path, control: &Control) -> Result<Dataset> {
         let mut dataset = datasets::load(path)?;
         // FlashRAG's form does not tell its sets apart; the form of the table's set may read more from it.
-        if dataset.format == "flashrag"
-            && dataset.format != needed.form
-            && let Ok(own) = datasets::load_with(path, &datasets::Options::default().format(needed.form)?)
-        {
-            dataset = own;
+        if dataset.format == "flashrag" && dataset.format != needed.form {
+            match datasets::load_with(path, &datasets::Options::default().format(needed.form)?) {
+                Ok(own) => dataset = own,
+                Err(error) => control.note(&format!("note: {error}")),
+            }
         }
         if dataset.format != needed.form {
             let (path, found) = (path.display(), &dataset.format);
@@ -214,8 +214,8 @@ impl Reproduction {
         Ok(dataset)
     }
 
-    /// Leaves out the questions of a dataset that no column measures, where the documents of a question decide that. A sample
-    /// of the paper's size is then one of the paper's questions.
+    /// Leaves out the questions that no column measures, if all columns measure computed slices that the documents of a
+    /// question decide. A sample of the paper's size is then one of the paper's questions.
     fn keep_measured(&self, needed: &Needed, dataset: &mut Dataset, path: &Path, control: &Control) -> Result<()> {
         let columns = self.table.columns.iter().filter(|column| column.data == needed.name);
         let slices: Vec<&str> = columns.map(|column| column.slice).collect();

@@ -123,8 +123,10 @@ fn a_text_with_missing_labels_does_not_pass() {
     let without = conflict(&[]);
     assert!(without.status.success(), "{}", text(&without.stderr));
     assert!(text(&without.stdout).contains("2 malformed"), "{}", text(&without.stdout));
-    let output = conflict(&["--fail-on", "contradicted"]);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("error: 2 of 2 labels are missing (malformed or failed)"), "{said}");
+    for kind in ["contradicted", "unsupported"] {
+        let output = conflict(&["--fail-on", kind]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("error: 2 of 2 labels are missing (malformed or failed)"), "{said}");
+    }
 }

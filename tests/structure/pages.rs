@@ -143,7 +143,7 @@ fn limits_are_rows_of_one_table_and_name_files_that_exist() {
         assert!(row.split('|').nth(3).is_some_and(|cell| cell.contains('`')), "{row}");
         assert_eq!(absent(row), [""; 0], "{row}");
     }
-    assert_eq!(absent("| a | b | `src/jsonl/mod.rs`, `escape.rs`, `nowhere.rs` | c |"), ["nowhere.rs"]);
+    assert_eq!(absent("| a | b | `src/error.rs`, `escape.rs`, `nowhere.rs` | c |"), ["nowhere.rs"]);
 }
 
 fn cells(row: &str) -> Vec<String> {

@@ -96,12 +96,14 @@ pub(crate) fn release_unused(device: &CudaDevice) -> Result<()> {
     let no_capture = without_captures();
     opened::drop_unused(&no_capture);
     let context = device.cuda_stream().context().clone();
-    context.synchronize().w()?;
+    // An error that was left before would keep the next call from waiting.
+    let left = context.check_err();
+    let waited = context.synchronize();
     // SAFETY: the context's device is one that the driver gave. Memory of captured steps is kept apart from the pool.
     let _ = unsafe { sys::cuDeviceGraphMemTrim(context.cu_device()) };
     // SAFETY: the pool is the driver's. Where there is none, nothing was kept.
     let _ = pool(device).and_then(|pool| unsafe { result::mem_pool::trim_to(pool, 0) });
-    Ok(())
+    left.and(waited).w()
 }
 
 // Of the library that launches Candle's products of blocks, which is linked with them.

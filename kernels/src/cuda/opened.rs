@@ -13,6 +13,8 @@ struct Opened {
     device: CudaDevice,
     /// References to its stream where nothing else holds the device: its own, and those of its library handles.
     own: usize,
+    /// Nothing else held it in the last sweep.
+    idle: bool,
 }
 
 static OPENED: Mutex<Vec<Opened>> = Mutex::new(Vec::new());
@@ -24,21 +26,22 @@ fn references(device: &CudaDevice) -> usize {
 
 /// Keeps `device`, which was just opened.
 pub(super) fn keep(device: &CudaDevice) {
-    let opened = Opened { own: references(device), device: device.clone() };
+    let opened = Opened { own: references(device), device: device.clone(), idle: false };
     OPENED.lock().unwrap_or_else(PoisonError::into_inner).push(opened);
 }
 
-/// Drops devices that nothing else holds, and unloads their kernels.
+/// Drops devices that nothing else has held since the last call, and unloads their kernels. A thread that is dropping its
+/// clone of a device releases the library handles after the stream, so a device waits for a second call.
 pub(super) fn drop_unused(_no_capture: &RwLockWriteGuard<'_, ()>) {
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-    opened.retain(|Opened { device, own }| {
-        let used = references(device) > *own;
-        if !used {
-            // Kernels must not be unloaded before they have run. A device that fails is of no use to anything.
-            let _ = device.cuda_stream().synchronize();
-            make_current(device);
-            modules::unload(device);
+    opened.retain_mut(|Opened { device, own, idle }| {
+        let was_idle = std::mem::replace(idle, references(device) <= *own);
+        // Kernels must not be unloaded before they have run. The handles of a device that fails cannot be destroyed.
+        if !was_idle || !*idle || device.cuda_stream().synchronize().is_err() {
+            return true;
         }
-        used
+        make_current(device);
+        modules::unload(device);
+        false
     });
 }

@@ -204,7 +204,10 @@ impl Batch {
     /// Whether a captured step can do its work: every row's logits are wanted, and all pages are in `kv`.
     fn is_capturable(&self, kv: &KvCache) -> bool {
         let few = (1..=MOST_ROWS).contains(&self.tokens.len());
-        few && self.logits_of_all() && self.plan().is_within(kv.pages()) && self.slots().is_within(kv.pages())
+        few && !self.of_prompts
+            && self.logits_of_all()
+            && self.plan().is_within(kv.pages())
+            && self.slots().is_within(kv.pages())
     }
 }
 

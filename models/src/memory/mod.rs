@@ -297,11 +297,12 @@ impl Footprint {
             let widens_output = by_blocks && rows > MOST_BY_PACKED_BLOCKS as u64 && !(self.tied && cards == 1);
             let output = if widens_output { (self.hidden * self.vocab) as u64 * width } else { 0 };
             let matrix = if by_blocks { matrix.saturating_mul(2 + width).max(output) } else { 0 };
-            // Captured steps, which several cards do not have, keep memory of their own for one step, and one buffer of
-            // logits.
+            // Captured steps, which several cards do not have, keep memory of their own for one step, a widened matrix
+            // included, and one buffer of logits.
+            let widens = if rows > MOST_BY_PACKED_BLOCKS as u64 { matrix } else { 0 };
             let few = rows.min(MOST_CAPTURED_ROWS as u64);
             let kept = 4 * (self.vocab * MOST_CAPTURED_ROWS) as u64;
-            let captured = if cards == 1 { width * row * few + logits(few) + kept + output } else { 0 };
+            let captured = if cards == 1 { width * row * few + logits(few) + kept + widens } else { 0 };
             let parts = [activations, spans, logits(rows), matrix, captured];
             return parts.into_iter().fold(GPU_PROGRAM, u64::saturating_add).saturating_mul(cards as u64);
         }

@@ -9,11 +9,13 @@ mod printed;
 pub(crate) use args::{Args, FailOn, Subcommand};
 
 use crate::assess::Assessment;
+use crate::assess::assessment::{Claim, Unsupported};
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::{bar, interrupt, tell};
 use crate::error::{MootError, Result};
 use crate::files::outputs;
 use crate::protocol::ctx::Observer;
+use crate::question::LabelFault;
 use crate::transcript::CallRecord;
 use crate::units::plural;
 use crate::workspace::{ConflictInput, Plan, Workspace};
@@ -66,28 +68,40 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     passed(&args.fail_on, &assessment)
 }
 
-/// Fails if the claims are as `--fail-on` forbids, or if missing labels leave that open.
+/// Fails if claims are as `--fail-on` forbids, or if missing labels leave that open.
 fn passed(on: &[FailOn], assessment: &Assessment) -> Result<()> {
-    let scores = &assessment.scores;
-    let contradicted = scores.contradicted + scores.conflicting;
-    let unsupported = scores.contradicted + scores.neither;
+    let missing = |label: &Unsupported| matches!(label.fault, LabelFault::Malformed | LabelFault::Failed);
+    // A claim with a label that is missing may have the document that it seems to lack.
+    let is_open = |claim: &&Claim| claim.unsupported.iter().any(missing);
+    let claims = || assessment.claims.iter();
+    let unsupported = || claims().filter(|claim| claim.supporters.is_empty());
     let kinds = [
-        (FailOn::Contradicted, contradicted, "with a contradictor"),
-        (FailOn::Unsupported, unsupported, "without a supporter"),
+        (
+            FailOn::Contradicted,
+            claims().filter(|claim| !claim.contradictors.is_empty()).count(),
+            claims().filter(|claim| claim.contradictors.is_empty()).any(|claim| is_open(&claim)),
+            "with a contradictor",
+        ),
+        (
+            FailOn::Unsupported,
+            unsupported().filter(|claim| !is_open(claim)).count(),
+            unsupported().any(|claim| is_open(&claim)),
+            "without a supporter",
+        ),
     ];
-    let found: Vec<String> = kinds
-        .into_iter()
-        .filter(|(kind, count, _)| on.contains(kind) && *count > 0)
-        .map(|(_, count, what)| format!("{} {what}", plural(count, "claim", "claims")))
+    let asked = || kinds.iter().filter(|(kind, ..)| on.contains(kind));
+    let found: Vec<String> = asked()
+        .filter(|(_, count, ..)| *count > 0)
+        .map(|(_, count, _, what)| format!("{} {what}", plural(*count, "claim", "claims")))
         .collect();
     if !found.is_empty() {
         tell(&format!("--fail-on: {}", found.join(", ")));
         return Err(MootError::Differ);
     }
-    // A supporter is enough for a claim to be supported; a contradictor may be among the labels that are missing.
-    let missing = scores.malformed + scores.failed;
-    if on.contains(&FailOn::Contradicted) && missing > 0 {
-        return Err(MootError::Unlabelled { missing, labels: scores.labels });
+    if asked().any(|(_, _, is_open, _)| *is_open) {
+        let scores = &assessment.scores;
+        let (missing, of) = (scores.malformed + scores.failed, scores.labels);
+        return Err(MootError::Unlabelled { missing, of, what: "labels are missing (malformed or failed)" });
     }
     Ok(())
 }

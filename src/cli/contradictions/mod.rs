@@ -77,15 +77,15 @@ fn passed(report: &Report, least: f64) -> Result<()> {
     let found = report.findings().filter(|finding| finding.probability >= least).count();
     if found > 0 {
         let found = plural(found, "contradiction", "contradictions");
-        tell(&format!("{found} of {least:.2} or more (--fail-above {least})"));
+        tell(&format!("{found} of {least} or more (--fail-above)"));
         return Err(MootError::Differ);
     }
     let counts = &report.counts;
     match (report.unlabelled, counts.failed) {
         (0, 0) => Ok(()),
         // Calls of the reader failed: its sentences were compared without their subjects.
-        (0, failed) => Err(MootError::Unlabelled { missing: failed, labels: counts.calls }),
-        (missing, _) => Err(MootError::Unlabelled { missing, labels: counts.pairs }),
+        (0, failed) => Err(MootError::Unlabelled { missing: failed, of: counts.calls, what: "calls failed" }),
+        (missing, _) => Err(MootError::Unlabelled { missing, of: counts.pairs, what: "labels are missing" }),
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
         assert!(matches!(passed(&report(0.9, 0, 0), 0.9), Err(MootError::Differ)));
         assert!(matches!(passed(&report(0.9, 3, 3), 0.9), Err(MootError::Differ)), "one is found all the same");
         let missing = |unlabelled, failed| match passed(&report(0.8, unlabelled, failed), 0.9) {
-            Err(MootError::Unlabelled { missing, labels }) => (missing, labels),
+            Err(MootError::Unlabelled { missing, of, .. }) => (missing, of),
             other => panic!("{other:?}"),
         };
         assert_eq!((missing(3, 5), missing(3, 0), missing(0, 1)), ((3, 8), (3, 8), (1, 32)));

@@ -131,14 +131,15 @@ fn faitheval_has_three_parts() {
 /// The text begins with a title only where it does so in whole words.
 #[test]
 fn a_title_is_part_of_no_longer_word() {
-    let shown = |text: &str| {
+    let shown = |title: &str, text: &str| {
         let item = json!([{ "qid": "1", "ambiguous_entity": "Art", "question": "What is it?", "documents": [
-            { "title": "Art", "text": text, "pid": "1", "answer": "a king" }
+            { "title": title, "text": text, "pid": "1", "answer": "a king" }
         ] }]);
         load(&item.to_string()).unwrap().questions[0].documents[0].text.clone()
     };
-    assert_eq!(shown("Arthur was a king."), "Art Arthur was a king.");
-    assert_eq!(shown("Art: a king."), "Art: a king.");
+    assert_eq!(shown("Art", "Arthur was a king."), "Art Arthur was a king.");
+    assert_eq!(shown("Art", "Art: a king."), "Art: a king.");
+    assert_eq!(shown("東京", "東京は首都。"), "東京は首都。");
 }
 
 /// FlashRAG's form does not say that all answers of a set are yes or no; StrategyQA's own form does.
