@@ -1,4 +1,4 @@
-//! What is told of a document's language: its letters and its function words, and whether sentences of it were read.
+//! Notes on a document's language. They depend on its letters, its function words, and how many sentences were read.
 
 use super::words::Words;
 use crate::retrieval::index::without_spaces;

@@ -301,7 +301,7 @@ fn indexed(
     files::make_private(&folder);
     filled?;
     if let Some((kept, computed)) = remembering.map(|remembering| remembering.counts()) {
-        control.note(&format!("{kept} vectors of equal texts were taken over, {computed} computed"));
+        control.note(&format!("{kept} vectors were reused from equal texts, {computed} were computed"));
     }
     Ok(dir)
 }

@@ -125,15 +125,15 @@ fn kept_vectors_and_processes_that_read_pdfs_are_counted_in_a_line() {
         text(&out.stderr)
     };
     let counts = |said: &str| -> Vec<String> {
-        let heads = ["indexing ", "vectors of equal texts", "PDF files were"];
+        let heads = ["indexing ", "vectors were reused", "PDF files were"];
         said.lines().filter(|line| heads.iter().any(|head| line.contains(head))).map(str::to_owned).collect()
     };
     // The corpus is read twice, to be counted and to be indexed, and each reading ends its processes.
     let processes = "PDF files were read in 2 processes, 0 of them ended by a file";
     let passages = "indexing 7 passages of 6 files, once";
-    assert_eq!(counts(&said()), [passages, "0 vectors of equal texts were taken over, 7 computed", processes]);
+    assert_eq!(counts(&said()), [passages, "0 vectors were reused from equal texts, 7 were computed", processes]);
     fs::write(Path::new(&notes).join("press/ferry.txt"), "The ferry stopped when the bridge opened.").unwrap();
-    assert_eq!(counts(&said()), [passages, "6 vectors of equal texts were taken over, 1 computed", processes]);
+    assert_eq!(counts(&said()), [passages, "6 vectors were reused from equal texts, 1 were computed", processes]);
     assert_eq!(counts(&said()), Vec::<String>::new());
 }
 

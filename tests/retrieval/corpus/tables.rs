@@ -68,7 +68,7 @@ fn bad_lines_are_left_out_and_the_first_is_named() {
     assert_eq!(documents.by_ref().count(), 4);
     let notes: Vec<_> = documents.notes().into_iter().map(|noted| noted.note).collect();
     assert_eq!(notes, ["2 lines are shorter than the header; the first: line 3: expected 3 columns, found 2"]);
-    // A short line that ends before the text is left out, and this is told.
+    // A line that ends before the column of the text is left out, with a note.
     let (read, skipped) = texts("short.csv", b"id,title,text\n1,One,First.\n2,Two\n").unwrap();
     assert_eq!(
         (read, skipped),
