@@ -74,9 +74,11 @@ struct Measured {
     /// Steps of decoding, and those that a GPU launched from a capture.
     decode_steps: usize,
     replayed_steps: usize,
-    /// Captures until the end of this measurement, and those that failed.
+    /// Captures until the end of this measurement, those that failed, and the times that all were given back because a
+    /// step failed.
     captured_steps: usize,
     refused_captures: usize,
+    released_captures: usize,
     /// Seconds of decoding until steps were enqueued, and until their tokens were sampled. The rest is the engine's.
     decode_enqueue_seconds: f64,
     decode_forward_seconds: f64,
@@ -217,6 +219,7 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
         replayed_steps: after.replays.replayed - between.replays.replayed,
         captured_steps: after.replays.captured,
         refused_captures: after.replays.refused,
+        released_captures: after.replays.released,
         decode_enqueue_seconds: after.enqueue_seconds - between.enqueue_seconds,
         decode_forward_seconds: after.forward_seconds - between.forward_seconds,
     })
